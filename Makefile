@@ -1,0 +1,31 @@
+# make demo: see an agent in the room. make test: everything CI checks. Each makes .venv by itself.
+PYTHON ?= python3
+EXTRAS ?= dev
+BIN := .venv/bin
+STAMP := .venv/.ready-$(subst $(comma),-,$(EXTRAS))
+comma := ,
+
+.PHONY: demo test lint format clean
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/daxlab demo
+
+test: $(STAMP) lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(STAMP)
+	$(BIN)/ruff check daxlab tests
+	$(BIN)/ruff format --check daxlab tests
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix daxlab tests
+	$(BIN)/ruff format daxlab tests
+
+clean:
+	rm -rf .venv build out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""dm_env and gymnasium interfaces."""

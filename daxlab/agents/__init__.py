@@ -1,0 +1,1 @@
+"""Vision, language, the memory cores, reconstruction, policy heads, novelty."""

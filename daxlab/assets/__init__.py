@@ -1,0 +1,1 @@
+"""Meshes that our own code builds: the everyday objects and the furniture."""

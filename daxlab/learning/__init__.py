@@ -1,0 +1,1 @@
+"""V-trace, losses, the training loop, checkpoints."""

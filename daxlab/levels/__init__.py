@@ -1,0 +1,1 @@
+"""Phases, names, instructions, rewards, and the registry. Knows nothing of pixels or networks."""

@@ -1,0 +1,1 @@
+"""A scene in, pixels out. One meaning, several backends."""

@@ -1,0 +1,1 @@
+"""Bodies, forces, grip, camera rays. Knows nothing of words or reward."""
