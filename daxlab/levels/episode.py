@@ -1,0 +1,178 @@
+"""One episode: discovery, then instruction (paper, section 2). Pure functions of one room; `jax.vmap` for many."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float, Int, UInt32
+
+from daxlab.assets.catalog import bank
+from daxlab.levels.layout import Layout, build, desk_top, draw
+from daxlab.levels.spec import Level
+from daxlab.levels.vocabulary import encode, encode_words
+from daxlab.world import physics
+from daxlab.world.sight import aimed
+from daxlab.world.state import Props, World
+
+DISCOVERY, INSTRUCTION = 0, 1
+RUNNING, RIGHT, WRONG, TIMEOUT = 0, 1, 2, 3
+"""Outcomes: still running; the named object was lifted; another was; time ran out."""
+
+_NAMING = encode("this is a")
+_INSTRUCTION = encode("pick up a")
+_NAME_AT = 3
+"""Where the name stands in both sentences."""
+
+
+class Episode(NamedTuple):
+    """All there is to know about one room; the agent sees only the picture and the text."""
+
+    world: World
+    props: Props
+    layout: Layout
+    """How the present phase began."""
+    next_layout: Layout
+    """How the instruction phase will begin."""
+    names: Int[Array, " n"]
+    """Token id of each object's name."""
+    target: Int[Array, ""]
+    """Slot of the object that the instruction asks for."""
+    phase: Int[Array, ""]
+    clock: Int[Array, ""]
+    """Steps since the episode began."""
+    visited: Bool[Array, " n"]
+    """Objects whose name was heard."""
+    lingered: Int[Array, ""]
+    """Steps since all names were heard."""
+    fixated: Int[Array, ""]
+    """Slot of the object in the middle of the view and near; -1 if none."""
+    raised: Int[Array, ""]
+    """Consecutive steps that the held object has been high enough."""
+    lifted: Int[Array, ""]
+    """Slot of the object whose lift ended the episode; -1 before."""
+    outcome: Int[Array, ""]
+    reward: Float[Array, ""]
+    """Of the last step."""
+    key: UInt32[Array, " 2"]
+    """For the next episode of this room."""
+
+
+def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
+    """A fresh episode: objects, names, target and both phases' layouts are drawn here."""
+    k_next, k_object, k_name, k_target, k_first, k_second = jax.random.split(jax.random.wrap_key_data(key), 6)
+    n = level.num_objects
+    chosen = _sample(k_object, len(level.objects), n)
+    mesh = jnp.asarray(_mesh_ids(level))[chosen]
+    names = jnp.asarray(_name_ids(level))
+    names = names[_sample(k_name, len(level.words), n)] if level.regime == "fast" else names[chosen]
+    layout = draw(level, k_first, mesh)
+    props, world = build(level, layout)
+    none, zero = jnp.array(-1, jnp.int32), jnp.array(0, jnp.int32)
+    episode = Episode(
+        world=world,
+        props=props,
+        layout=layout,
+        next_layout=draw(level, k_second, mesh),
+        names=names,
+        target=jax.random.randint(k_target, (), 0, n, jnp.int32),
+        phase=zero + DISCOVERY,
+        clock=zero,
+        visited=jnp.zeros(n, bool),
+        lingered=zero,
+        fixated=none,
+        raised=zero,
+        lifted=none,
+        outcome=zero + RUNNING,
+        reward=jnp.zeros(()),
+        key=jax.random.key_data(k_next),
+    )
+    # What is in view from the start is named at once, but a visit takes an action.
+    return episode._replace(fixated=fixation(level, episode))
+
+
+def advance(level: Level, episode: Episode, control: Float[Array, " 9"]) -> Episode:
+    """The episode one action later. An ended episode stays as it is, with no further reward."""
+    world = physics.step(level.physics, episode.props, episode.world, control)
+    after = episode._replace(world=world, clock=episode.clock + 1, reward=jnp.zeros(()))
+    over = (episode.lingered >= level.linger) | (after.clock >= level.discovery_steps)
+    after = _select((episode.phase == DISCOVERY) & over, _begin_instruction(level, after), after)
+    after = after._replace(fixated=fixation(level, after))
+    after = _select(after.phase == DISCOVERY, _discover(level, after), _instruct(level, after))
+    timeout = (after.clock >= level.episode_steps) & (after.outcome == RUNNING)
+    after = after._replace(outcome=jnp.where(timeout, TIMEOUT, after.outcome))
+    return _select(episode.outcome == RUNNING, after, episode._replace(reward=jnp.zeros(())))
+
+
+def fixation(level: Level, episode: Episode) -> Int[Array, ""]:
+    """Slot of the object that the agent looks at from near; -1 if none."""
+    return aimed(level.physics, episode.props, episode.world, level.fixation_range)
+
+
+def text(level: Level, episode: Episode) -> Int[Array, " length"]:
+    """What the text channel says: the fixated object's name, or the instruction."""
+    discovering = episode.phase == DISCOVERY
+    silent = discovering & (episode.fixated < 0)
+    name = _pick(episode.names, jnp.where(discovering, episode.fixated, episode.target))
+    sentence = jnp.where(discovering, _NAMING, _INSTRUCTION)
+    sentence = jnp.where(np.arange(len(_NAMING)) == _NAME_AT, name, sentence)
+    return jnp.where(silent, 0, sentence).astype(jnp.int32)
+
+
+def _discover(level: Level, episode: Episode) -> Episode:
+    """Discovery: the first fixation of each object counts as a visit and is rewarded."""
+    seen = jnp.arange(level.num_objects) == episode.fixated
+    fresh = (seen & ~episode.visited).any()
+    return episode._replace(
+        visited=episode.visited | seen,
+        lingered=episode.lingered + episode.visited.all(),
+        reward=jnp.where(fresh, level.shaping, 0.0),
+    )
+
+
+def _begin_instruction(level: Level, episode: Episode) -> Episode:
+    """All positions are drawn anew and the instruction is given."""
+    props, world = build(level, episode.next_layout)
+    phase = jnp.array(INSTRUCTION, jnp.int32)
+    return episode._replace(world=world, props=props, layout=episode.next_layout, phase=phase)
+
+
+def _instruct(level: Level, episode: Episode) -> Episode:
+    """Instruction: the first object that is held high for long enough ends the episode, right or wrong."""
+    world, props = episode.world, episode.props
+    bottom = _pick(world.position[:, 2] - props.half_height, world.held)
+    high = (world.held >= 0) & (bottom > desk_top(level) + level.lift_height)
+    raised = jnp.where(high, episode.raised + 1, 0)
+    done = raised >= level.lift_steps
+    right = world.held == episode.target
+    return episode._replace(
+        raised=raised,
+        lifted=jnp.where(done, world.held, -1),
+        outcome=jnp.where(done, jnp.where(right, RIGHT, WRONG), RUNNING),
+        reward=jnp.where(done & right, 1.0, 0.0),
+    )
+
+
+def _select(condition: Bool[Array, ""], yes: Episode, no: Episode) -> Episode:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
+def _pick(values: Array, index: Int[Array, ""]) -> Array:
+    """One value of a short list without a gather; zero for index -1."""
+    return jnp.where(jnp.arange(values.shape[0]) == index, values, 0).sum()
+
+
+def _sample(key: Array, size: int, n: int) -> Int[Array, " n"]:
+    """n different numbers below size, in random order."""
+    return jax.lax.top_k(jax.random.uniform(key, (size,)), n)[1].astype(jnp.int32)
+
+
+def _mesh_ids(level: Level) -> Int[np.ndarray, " g"]:
+    return np.array([bank().index(name) for name in level.objects], np.int32)
+
+
+def _name_ids(level: Level) -> Int[np.ndarray, " w"]:
+    return encode_words(level.words if level.regime == "fast" else level.objects)

@@ -1,0 +1,97 @@
+"""A level is data: this one frozen spec says all that `daxlab.levels.episode` needs to play it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from daxlab.assets.catalog import FURNITURE_NAMES, HELDOUT_OBJECTS, TRAIN_OBJECTS
+from daxlab.errors import DaxlabError, unknown
+from daxlab.levels.vocabulary import NONSENSE
+from daxlab.world.control import ACTIONS, action_table
+from daxlab.world.state import Physics
+
+DESK_SLOTS = 5
+"""Most objects that stand side by side on the desk."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A two-phase episode: discovery (hear each object's name), then instruction (act on one of the names)."""
+
+    name: str
+    """As in the release where it has one: ``group/level``."""
+    objects: tuple[str, ...] = TRAIN_OBJECTS
+    """The global set G that an episode's objects are drawn from, without repeats."""
+    num_objects: int = 3
+    """N, the objects in the room."""
+    regime: Literal["fast", "slow"] = "fast"
+    """fast: made-up names, dealt anew in every episode. slow: each object's own permanent name."""
+    words: tuple[str, ...] = NONSENSE
+    """The made-up names of the fast regime."""
+    furniture: tuple[str, ...] = ()
+    """Immovable things that stand in the room."""
+    setting: Literal["room", "desk"] = "room"
+    """room: objects stand anywhere on the floor. desk: they stand on a desk before an agent that only turns its head."""
+    room: tuple[float, float, float] = (5.0, 5.0, 2.6)
+    """Width, depth and height, metres."""
+    gap: float = 0.5
+    """Least free space between things when they are placed, metres."""
+    shaping: float = 0.1
+    """Reward for the first fixation of each object in the discovery phase."""
+    fixation_range: float = 2.5
+    """The object that the centre ray hits is fixated (and named) within this distance, metres."""
+    linger: int = 10
+    """Steps that the discovery phase goes on after the last object was named, so that its name can be heard."""
+    discovery_steps: int = 300
+    """Longest discovery phase: 30 s at ten steps a second."""
+    episode_steps: int = 1200
+    """Longest episode: 120 s at ten steps a second."""
+    lift_height: float = 0.25
+    """A lifted object's lowest point is this far above where objects stand, metres."""
+    lift_steps: int = 3
+    """Consecutive steps that it must be held there."""
+    actions: tuple[str, ...] = ACTIONS
+    """The discrete actions, by the paper's names."""
+    picture: tuple[int, int] = (96, 72)
+    """Width and height of the agent's view, pixels."""
+    physics: Physics = field(default_factory=Physics)
+    """Strengths, sizes and reach."""
+
+    def __post_init__(self) -> None:
+        known = (*TRAIN_OBJECTS, *HELDOUT_OBJECTS)
+        for item in self.objects:
+            if item not in known:
+                raise unknown("object", item, known)
+        for item in self.furniture:
+            if item not in FURNITURE_NAMES:
+                raise unknown("furniture", item, FURNITURE_NAMES)
+        if self.regime not in ("fast", "slow"):
+            raise unknown("regime", self.regime, ("fast", "slow"))
+        if self.setting not in ("room", "desk"):
+            raise unknown("setting", self.setting, ("room", "desk"))
+        self._check_numbers()
+        action_table(self.actions)
+
+    def _check_numbers(self) -> None:
+        # One object a square metre leaves the agent a way between them.
+        fits = DESK_SLOTS if self.setting == "desk" else int(self.room[0] * self.room[1])
+        most = min(fits, len(set(self.objects)), len(set(self.words)) if self.regime == "fast" else fits)
+        if not 1 <= self.num_objects <= most:
+            raise DaxlabError(
+                f"num_objects is {self.num_objects}; {self.name!r} allows 1…{most} "
+                f"(the {self.setting} holds {fits}, G has {len(set(self.objects))}, words {len(set(self.words))})"
+            )
+        if min(self.picture) < 1:
+            raise DaxlabError(f"picture is {self.picture[0]}×{self.picture[1]}; both sides must be at least 1 pixel")
+        if min(self.discovery_steps, self.linger, self.lift_steps) < 1 or self.episode_steps <= self.discovery_steps:
+            raise DaxlabError(
+                "steps must be at least 1 and episode_steps more than discovery_steps; got "
+                f"discovery_steps={self.discovery_steps}, linger={self.linger}, lift_steps={self.lift_steps}, "
+                f"episode_steps={self.episode_steps}"
+            )
+
+    @property
+    def chance(self) -> float:
+        """Success of an agent that lifts an object at random."""
+        return 1.0 / self.num_objects
