@@ -47,7 +47,7 @@ def open_box() -> Furniture:
 @cache
 def tray() -> Furniture:
     """Red tray with a low rim."""
-    return _vessel((CRIMSON, RED, CREAM), 0.7, 0.5, 0.06, wall=0.04, floor=0.02)
+    return _vessel((CRIMSON, RED, CREAM), 0.9, 0.7, 0.06, wall=0.04, floor=0.02)
 
 
 @cache

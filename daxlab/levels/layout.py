@@ -17,12 +17,12 @@ from daxlab.levels.spec import Level
 from daxlab.world.rotation import about_z
 from daxlab.world.state import Props, World
 
-CANDIDATES = 32
+CANDIDATES = 64
 """Places tried for each thing; the first that is free is taken, else the freest."""
 
 DESK_DISTANCE = 0.95
 """From the agent to the objects on the desk, metres."""
-DESK_ANGLE = 0.62
+DESK_ANGLE = 0.7
 """Between neighbours on the desk, radians."""
 
 
@@ -82,7 +82,7 @@ def _draw_desk(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
     k_order, k_angle, k_distance, k_yaw, k_heading, k_pitch = jax.random.split(key, 6)
     n = len(mesh)
     slot = jax.random.permutation(k_order, jnp.arange(n) - (n - 1) / 2)
-    angle = DESK_ANGLE * slot + jax.random.uniform(k_angle, (n,), minval=-0.08, maxval=0.08)
+    angle = DESK_ANGLE * slot + jax.random.uniform(k_angle, (n,), minval=-0.05, maxval=0.05)
     distance = DESK_DISTANCE + jax.random.uniform(k_distance, (n,), minval=-0.08, maxval=0.08)
     height = desk_top(level) + jnp.asarray(bank().half_height)[mesh]
     widest = DESK_ANGLE * (n - 1) / 2

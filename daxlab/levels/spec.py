@@ -11,7 +11,7 @@ from daxlab.levels.vocabulary import NONSENSE
 from daxlab.world.control import ACTIONS, action_table
 from daxlab.world.state import Physics
 
-DESK_SLOTS = 5
+DESK_SLOTS = 3
 """Most objects that stand side by side on the desk."""
 
 

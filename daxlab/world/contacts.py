@@ -16,6 +16,9 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float
 
+EASE = 0.02
+"""Most that overlapping bodies are moved apart in one physics step, metres."""
+
 
 class Cylinders(NamedTuple):
     """Bodies and, last, the agent; one number per body and axis, so that every operation is elementwise."""
@@ -99,8 +102,11 @@ def _closing(contact: Contact, speed: Float[Array, "b c"], dt: float) -> Float[A
     return jnp.where(contact.touches, jnp.maximum(excess, 0.0), 0.0)
 
 
-def part_bodies(c: Cylinders, contact: Contact, dt: float, gives: Float[Array, " b"]) -> Cylinders:
-    """Correct velocities so that bodies do not run into each other; `gives` scales how much each one yields."""
+def part_bodies(c: Cylinders, contact: Contact, dt: float, yields: Float[Array, "b b"]) -> Cylinders:
+    """Correct velocities so that bodies do not run into each other.
+
+    `yields` scales how much the row's body gives way in each contact: 1 as its mass has it, 0 not at all.
+    """
     speed = (
         (c.vx[:, None] - c.vx[None, :]) * contact.nx
         + (c.vy[:, None] - c.vy[None, :]) * contact.ny
@@ -108,14 +114,13 @@ def part_bodies(c: Cylinders, contact: Contact, dt: float, gives: Float[Array, "
     )
     closing = _closing(contact, speed, dt)
     shares = jnp.maximum((closing > 0).sum(1), 1).astype(c.x.dtype)
-    give, lift = c.give * gives, c.lift * gives
-    split = jnp.where(contact.nz != 0, (lift * shares)[:, None], (give * shares)[:, None])
-    push = closing / jnp.maximum(split + split.T, 1e-6)
-    push = jnp.where(split + split.T > 0, push, 0.0)
+    moves = yields * jnp.where(contact.nz != 0, c.lift[:, None], c.give[:, None])
+    split = moves * shares[:, None]
+    push = moves * closing / jnp.maximum(split + split.T, 1e-6)
     return c._replace(
-        vx=c.vx + give * (push * contact.nx).sum(1),
-        vy=c.vy + give * (push * contact.ny).sum(1),
-        vz=c.vz + lift * (push * contact.nz).sum(1),
+        vx=c.vx + (push * contact.nx).sum(1),
+        vy=c.vy + (push * contact.ny).sum(1),
+        vz=c.vz + (push * contact.nz).sum(1),
     )
 
 
@@ -124,14 +129,13 @@ def stop_at_boxes(c: Cylinders, contact: Contact, dt: float) -> Cylinders:
     side = contact._replace(touches=contact.touches & (contact.nz == 0))
     speed = c.vx[:, None] * contact.nx + c.vy[:, None] * contact.ny
     closing = _closing(side, speed, dt)
-    push = closing / jnp.maximum((closing > 0).sum(1, keepdims=True), 1)
     # Vertical normals all agree, so the tightest bound is exact.
     room = jnp.maximum(contact.gap, 0.0) / dt
     floor = jnp.where(contact.touches & (contact.nz > 0), -room, -jnp.inf).max(1)
     roof = jnp.where(contact.touches & (contact.nz < 0), room, jnp.inf).min(1)
     return c._replace(
-        vx=c.vx + (push * contact.nx).sum(1),
-        vy=c.vy + (push * contact.ny).sum(1),
+        vx=c.vx + _strongest(closing * contact.nx),
+        vy=c.vy + _strongest(closing * contact.ny),
         vz=jnp.where(c.lift > 0, jnp.clip(c.vz, floor, roof), c.vz),
     )
 
@@ -150,10 +154,22 @@ def push_out(c: Cylinders, contact: Contact) -> Cylinders:
     """Move bodies out of furniture that they are in all the same (after a squeeze); velocities stay."""
     depth = jnp.where(contact.touches, jnp.maximum(-contact.gap, 0.0), 0.0)
     return c._replace(
-        x=c.x + (depth * contact.nx).sum(1) / jnp.maximum((depth * jnp.abs(contact.nx) > 0).sum(1), 1),
-        y=c.y + (depth * contact.ny).sum(1) / jnp.maximum((depth * jnp.abs(contact.ny) > 0).sum(1), 1),
-        z=c.z + jnp.where(c.lift > 0, (depth * contact.nz).max(1) + (depth * contact.nz).min(1), 0.0),
+        x=c.x + _strongest(depth * contact.nx),
+        y=c.y + _strongest(depth * contact.ny),
+        z=c.z + jnp.where(c.lift > 0, _strongest(depth * contact.nz), 0.0),
     )
+
+
+def ease_apart(c: Cylinders, contact: Contact) -> Cylinders:
+    """Move overlapping bodies apart sideways, a little at a time; velocities stay, so nothing is flung."""
+    depth = jnp.where(contact.touches, jnp.clip(-contact.gap, 0.0, EASE), 0.0)
+    share = c.give[:, None] / (c.give[:, None] + c.give[None, :])
+    return c._replace(x=c.x + _strongest(share * depth * contact.nx), y=c.y + _strongest(share * depth * contact.ny))
+
+
+def _strongest(push: Float[Array, "b c"]) -> Float[Array, " b"]:
+    """Of pushes along one axis, the strongest each way: pushes from one side do not add up."""
+    return jnp.maximum(push.max(1), 0.0) + jnp.minimum(push.min(1), 0.0)
 
 
 def keep_inside(c: Cylinders, room: Float[Array, " 3"]) -> Cylinders:

@@ -107,23 +107,28 @@ def _move_bodies(physics: Physics, props: Props, world: World) -> World:
     here = jnp.append(props.present, True)
     touching = _touching(props, held)
     ray = rotation.view(world.heading, world.pitch)[2]
-    # In the last pass whoever pushes yields: the agent and what it holds, never what is squeezed against a wall.
-    pusher = jnp.where(held | ~bodies, 1.0, 0.0)
+    pushes = (held | ~bodies)[:, None]
     c = _cylinders(physics, props, world)
     for _ in range(physics.substeps):
         c = _accelerate(physics, c, held, here, world.distance * ray, dt)
         pairs = contacts.between(c, touching)
         boxes = contacts.against(c, props.solids, here) if props.solids.shape[0] else None
         c = _rub(physics, props, c, pairs, boxes, bodies & ~held, dt)
-        for i in range(physics.passes + 1):
-            c = contacts.part_bodies(c, pairs, dt, pusher if i == physics.passes else jnp.ones(n + 1))
+        # In the last passes what is below carries, and whoever pushes yields (the agent and what it holds): so a
+        # stack does not sink, and what is squeezed against a wall stays out of it.
+        firm = jnp.where(pairs.nz != 0, pairs.nz > 0, pushes).astype(c.x.dtype)
+        for i in range(physics.passes):
+            c = contacts.part_bodies(c, pairs, dt, jnp.ones_like(firm) if i < physics.passes - 2 else firm)
             if boxes is not None:
                 c = contacts.stop_at_boxes(c, boxes, dt)
             c = contacts.stop_at_walls(c, props.room, dt)
+        c = contacts.ease_apart(c, pairs)
         c = c._replace(x=c.x + dt * c.vx, y=c.y + dt * c.vy, z=c.z + dt * c.vz)
-        if boxes is not None:
-            c = contacts.push_out(c, contacts.against(c, props.solids, here))
-        c = contacts.keep_inside(c, props.room)
+        # Twice, for a body that is wedged between furniture and wall.
+        for _ in range(2 if boxes is not None else 1):
+            if boxes is not None:
+                c = contacts.push_out(c, contacts.against(c, props.solids, here))
+            c = contacts.keep_inside(c, props.room)
     return world._replace(
         agent=jnp.stack([c.x[n], c.y[n]]),
         stride=jnp.stack([c.vx[n], c.vy[n]]),

@@ -17,8 +17,8 @@ class Physics:
     """Time that one action lasts."""
     substeps: int = 2
     """Physics steps in one action."""
-    passes: int = 3
-    """Contact passes in one physics step."""
+    passes: int = 4
+    """Contact passes in one physics step; the last two settle stacks and squeezes."""
     keep: float = 0.4
     """Share of its velocity that the agent keeps from one step to the next."""
     move_gain: float = 0.12

@@ -1,0 +1,45 @@
+"""The text's encoder: word embeddings and one self-attention layer (section 3; sizes in A.4.2)."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from daxlab.agents.config import LanguageConfig
+from daxlab.agents.layers import Linear, masked_softmax
+
+PADDING = 0
+"""The token that is no word."""
+
+
+class Language(eqx.Module):
+    """text → l. The mean over the words of what each attends to; of no words, the output layer's bias alone.
+
+    The paper names no position code and its sentences need none, so a sentence is a bag of words here.
+    """
+
+    words: Float[Array, "vocabulary w"]
+    query: Linear
+    key: Linear
+    value: Linear
+    output: Linear
+
+    def __init__(self, key: PRNGKeyArray, config: LanguageConfig, vocabulary_size: int) -> None:
+        k_words, k_query, k_key, k_value, k_output = jax.random.split(key, 5)
+        self.words = jax.random.normal(k_words, (vocabulary_size, config.word))
+        self.query = Linear(k_query, config.word, config.query)
+        self.key = Linear(k_key, config.word, config.query)
+        self.value = Linear(k_value, config.word, config.value)
+        self.output = Linear(k_output, config.value, config.embedding)
+
+    def __call__(self, text: Int[Array, " n"]) -> Float[Array, " l"]:
+        """Encode one sentence, padded with `PADDING`."""
+        is_word = text != PADDING
+        x = self.words[text]
+        scores = self.query(x) @ self.key(x).T / self.query.weight.shape[1] ** 0.5
+        heard = masked_softmax(scores, is_word[None, :]) @ self.value(x)
+        words = jnp.sum(is_word)
+        return self.output(jnp.sum(jnp.where(is_word[:, None], heard, 0.0), axis=0) / jnp.maximum(words, 1))

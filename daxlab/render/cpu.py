@@ -1,0 +1,46 @@
+"""Pictures on the CPU: the Numba kernel, called from a compiled JAX program or from plain NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import UInt8
+
+from daxlab.assets.mesh import Bank
+from daxlab.render import ffi, raster, setup
+from daxlab.render.scene import Scene
+
+TYPES = Scene(np.float32, np.float32, np.int32, np.float32, np.float32, np.float32, np.int32)  # type: ignore[arg-type]
+RANKS = Scene(1, 2, 1, 2, 3, 1, 0)  # type: ignore[arg-type]
+
+
+def draw_batch(scene: Scene, table: setup.Table, width: int, height: int) -> UInt8[Array, "b height width 3"]:
+    """Draw a batch of rooms inside a JAX program, on all of XLA's threads."""
+    ffi.register()
+    call = jax.ffi.ffi_call(ffi.TARGET, jax.ShapeDtypeStruct((scene.eye.shape[0], height, width, 3), jnp.uint8))
+    rooms = (jnp.asarray(a, kind) for a, kind in zip(scene, TYPES, strict=True))
+    return call(*rooms, table.rows, table.size, table.faces, setup.PALETTES, raster.LAW)
+
+
+def draw(
+    eye: Any, look: Any, mesh: Any, position: Any, rotation: Any, room: Any, decor: Any,
+    width: int, height: int, bank: Bank,
+) -> UInt8[np.ndarray, "... height width 3"]:  # fmt: skip
+    """Draw one room, or a batch of them (each array with a leading axis), from NumPy on the calling thread."""
+    scene = [
+        np.ascontiguousarray(a, kind)
+        for a, kind in zip((eye, look, mesh, position, rotation, room, decor), TYPES, strict=True)
+    ]
+    batch = scene[0].shape[:-1]
+    rooms = int(np.prod(batch))
+    table = setup.table(bank)
+    out = np.empty((*batch, height, width, 3), np.uint8)
+    arrays = [*scene, table.rows, table.size, table.faces, setup.PALETTES, raster.LAW, out]
+    sizes = [rooms, scene[2].shape[-1], width, height, len(table.faces), len(setup.PALETTES)]
+    job = np.array([*sizes, *(a.ctypes.data for a in arrays)], np.intp)
+    ffi.kernel().ctypes(0, rooms, job.ctypes.data)
+    return out

@@ -1,0 +1,116 @@
+"""The ring, its top-k, and the rule that says what is written."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from daxlab.agents import memory
+from daxlab.agents.writing import initial_writing, selective_write
+
+
+def filled(size: int, writes: int, width: int = 3, key: int = 0) -> memory.Ring:
+    ring = memory.empty(size, (width, 1), "float32")
+    keys = jax.random.normal(jax.random.key(key), (writes, width))
+    for n in range(writes):
+        ring = memory.write(ring, (keys[n], jnp.full(1, n)), jnp.array(True))
+    return ring
+
+
+@pytest.mark.parametrize("writes", [0, 3, 4, 5, 11])
+def test_the_ring_forgets_its_oldest_row_at_exactly_m(writes):
+    size = 4
+    ring = filled(size, writes)
+    table = memory.table(ring)
+    assert int(table.visible.sum()) == min(writes, size)
+    newest_first = np.asarray(ring.columns[1][table.order, 0])[: min(writes, size)]
+    assert newest_first.tolist() == list(range(writes))[::-1][:size]
+    np.testing.assert_array_equal(ring.time[table.order][: min(writes, size)], newest_first)
+
+
+def test_a_step_that_is_not_written_changes_nothing_but_the_clock():
+    ring = filled(4, 6)
+    after = memory.write(ring, (jnp.ones(3), jnp.ones(1)), jnp.array(False))
+    assert int(after.clock) == int(ring.clock) + 1
+    for a, b in zip(jax.tree.leaves(ring._replace(clock=0)), jax.tree.leaves(after._replace(clock=0)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("writes", "k"), [(0, 3), (2, 3), (6, 3), (23, 3), (23, 6)])
+def test_top_k_against_brute_force(writes, k):
+    ring = filled(6, writes)
+    table = memory.table(ring)
+    # Two decimals, so that some are equal.
+    similarity = jnp.round(jax.random.uniform(jax.random.key(1), (50, 6), minval=-1), 1)
+    index, valid = jax.jit(lambda s: memory.top_k(s, table, k))(similarity)
+    rank = {int(slot): age for age, slot in enumerate(np.asarray(table.order))}
+    for head in range(50):
+        rows = [slot for slot in range(6) if table.visible[slot]]
+        best = sorted(rows, key=lambda slot: (-float(similarity[head, slot]), rank[slot]))[:k]
+        assert np.asarray(index[head])[np.asarray(valid[head])].tolist() == best
+        assert int(valid[head].sum()) == min(k, writes)
+
+
+def test_recall_gives_cosines_of_the_nearest_keys_and_no_gradient_to_the_choice():
+    ring = filled(8, 20)
+    table = memory.table(ring)
+    query = jax.random.normal(jax.random.key(5), (2, 3))
+    recalled = memory.recall(table, query, 4)
+    keys = np.asarray(ring.columns[0])
+    for head in range(2):
+        cosine = keys @ query[head] / np.linalg.norm(keys, axis=1) / np.linalg.norm(query[head])
+        best = np.argsort(-cosine)[:4]
+        assert np.asarray(recalled.rows[head]).tolist() == best.tolist()
+        np.testing.assert_allclose(recalled.similarity[head], cosine[best], rtol=1e-4)
+        np.testing.assert_array_equal(recalled.time[head], ring.time[best])
+
+
+def test_zero_keys_and_zero_queries_are_finite():
+    table = memory.table(memory.empty(4, (3,), "float32")._replace(written=jnp.array(4)))
+    gradient = jax.grad(lambda q: memory.recall(table, q, 2).similarity.sum())(jnp.zeros((1, 3)))
+    assert np.isfinite(gradient).all()
+
+
+def written_by_hand(texts, firsts, w):
+    """A.1.1 as it stands there, with ≠ for =, one episode after the other."""
+    result = []
+    for t, (text, first) in enumerate(zip(texts, firsts, strict=True)):
+        if first or t == 0:
+            start, changed, before = t, 0, text
+        now = t - start
+        if text != before:
+            changed = now
+        result.append(now - changed < w)
+        before = text
+    return result
+
+
+@pytest.mark.parametrize("w", [1, 3])
+def test_selective_writing_against_plain_python(w):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        stays = rng.random(40) < 0.75
+        words = rng.integers(0, 4, (40, 2))
+        for t in range(1, 40):
+            if stays[t]:
+                words[t] = words[t - 1]
+        first = rng.random(40) < 0.1
+        first[0] = True
+        expected = written_by_hand([tuple(t) for t in words], first, w)
+        text = jnp.asarray(words, jnp.int32)
+        whole = selective_write(initial_writing(2), text, jnp.asarray(first), w)[1]
+        assert np.asarray(whole).tolist() == expected
+        state, parts = initial_writing(2), []
+        for piece in (slice(0, 7), slice(7, 8), slice(8, 40)):
+            state, write = selective_write(state, text[piece], jnp.asarray(first[piece]), w)
+            parts.append(write)
+        assert np.concatenate(parts).tolist() == expected
+
+
+def test_selective_writing_by_hand():
+    text = jnp.array([[0], [0], [0], [0], [5], [5], [5], [5], [0], [5]])
+    first = jnp.arange(10) == 0
+    write = selective_write(initial_writing(1), text, first, 3)[1]
+    assert np.asarray(write).astype(int).tolist() == [1, 1, 1, 0, 1, 1, 1, 0, 1, 1]
