@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from daxlab.agents.agent import Agent, Observation, count_parameters, make_agent, partition, with_statistics
-from daxlab.agents.config import CORES, AgentConfig, LanguageConfig, MemoryConfig, NoveltyConfig, VisionConfig, override
+from daxlab.agents.config import AgentConfig, LanguageConfig, MemoryConfig, NoveltyConfig, VisionConfig, override
 from daxlab.agents.language import Language
 from daxlab.agents.reconstruction import depth_to_space
 from daxlab.agents.standardise import Statistics, initial_statistics, standardise, update_statistics
 from daxlab.agents.vision import Vision
 from daxlab.errors import DaxlabError
 
-ACTIONS, WORDS, TEXT, H, W, T = 5, 9, 4, 10, 13, 9
+ACTIONS, WORDS, TEXT, H, W, T = 5, 9, 4, 7, 6, 9
 TINY = {
-    "vision__channels": (2, 3),
-    "vision__blocks": (1, 1),
-    "vision__strides": (2, 2),
+    "vision__channels": (2,),
+    "vision__blocks": (1,),
+    "vision__strides": (2,),
     "vision__embedding": 6,
     "latent": 7,
     "lstm": 6,
@@ -69,7 +69,7 @@ def test_an_agents_unroll_is_a_loop_of_its_steps(core, options):
     statistics = Statistics(jnp.full(6, 0.1), jnp.full(6, 0.01), jnp.array(3))
     plain, agent = agent, with_statistics(agent, statistics)
     unroll, step = eqx.filter_jit(Agent.unroll), eqx.filter_jit(Agent.step)
-    for seed in range(2):
+    for seed in range(3):
         x, first = observations(seed)
         _, whole = unroll(agent, agent.initial_state(), x, first)
         state = agent.initial_state()
@@ -102,21 +102,15 @@ def test_an_agent_runs_over_many_rooms():
 
 @pytest.mark.parametrize(("height", "width"), [(72, 96), (24, 24), (32, 32), (25, 31)])
 def test_the_papers_sizes_fit_any_picture(height, width):
-    def shapes():
-        agent = make_agent(
-            "dcem",
-            jax.random.key(0),
-            num_actions=46,
-            vocabulary_size=70,
-            text_length=8,
-            height=height,
-            width=width,
-        )
+    sizes = {"num_actions": 46, "vocabulary_size": 70, "text_length": 8, "height": height, "width": width}
+    agent = make_agent("dcem", jax.random.key(0), **sizes)
+
+    def run(agent):
         x = Observation(jnp.zeros((height, width, 3), jnp.uint8), jnp.zeros(8, jnp.int32))
         _, output = agent.step(agent.initial_state(), x, jnp.array(True))
         return output, agent.reconstruct(output.e), agent.initial_state().core.ring.columns
 
-    output, again, columns = jax.eval_shape(shapes)
+    output, again, columns = eqx.filter_eval_shape(run, agent)
     assert output.logits.shape == (46,)
     assert output.v.shape == (256,)
     assert again.image.shape == (height, width, 3)
@@ -139,12 +133,10 @@ def test_the_defaults_are_the_papers_table():
 def test_the_transformer_is_of_dcems_order_of_size():
     def size(core):
         sizes = {"num_actions": 46, "vocabulary_size": 70, "text_length": 8}
-        agent = eqx.filter_eval_shape(lambda: make_agent(core, jax.random.key(0), **sizes))
-        return sum(np.prod(leaf.shape) for leaf in jax.tree.leaves(agent) if hasattr(leaf, "shape"))
+        return count_parameters(make_agent(core, jax.random.key(0), **sizes))
 
-    sizes = {core: size(core) for core in CORES}
-    assert 4.6e6 < sizes["dcem"] < 4.8e6
-    assert sizes["gtrxl"] < 1.6 * sizes["dcem"]
+    assert 4.6e6 < size("dcem") < 4.8e6
+    assert size("gtrxl") < 1.6 * size("dcem")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +177,7 @@ def test_an_agent_without_reconstruction_has_no_decoders():
 
 
 def test_statistics_are_saved_but_not_learned():
-    agent = make("dcem", standardise=True)
+    agent = make("lstm", standardise=True, reconstruction=False)
     parameters, rest = partition(agent)
     assert all(leaf is None for leaf in jax.tree.leaves(parameters.statistics, is_leaf=lambda x: x is None))
     assert rest.statistics.mean.shape == (6,)
@@ -244,10 +236,10 @@ def test_later_updates_forget():
 
 def test_language_ignores_padding_and_bears_silence():
     language = Language(jax.random.key(0), LanguageConfig(), 9)
-    encode = jax.jit(language)
+    encode = eqx.filter_jit(language)
     one = encode(jnp.array([3, 4, 0, 0]))
     np.testing.assert_allclose(one, encode(jnp.array([0, 3, 0, 4])), rtol=1e-5)
-    np.testing.assert_allclose(one, jax.jit(language)(jnp.array([3, 4])), rtol=1e-5)
+    np.testing.assert_allclose(one, encode(jnp.array([3, 4])), rtol=1e-5)
     assert not np.allclose(one, encode(jnp.array([3, 5, 0, 0])))
     np.testing.assert_array_equal(encode(jnp.zeros(4, int)), language.output.bias)
     gradient = eqx.filter_jit(eqx.filter_grad(lambda m: m(jnp.zeros(4, int)).sum()))(language)
@@ -268,8 +260,10 @@ def test_bfloat16_convolutions_give_nearly_the_float32_code():
     rgb = np.random.default_rng(0).integers(0, 256, (24, 24, 3)).astype(np.uint8)
     codes = {}
     for dtype in ("float32", "bfloat16"):
-        vision = Vision(jax.random.key(0), VisionConfig(channels=(4, 8, 8), dtype=dtype), 24, 24)
-        codes[dtype] = np.asarray(jax.jit(vision)(rgb))
+        vision = Vision(
+            jax.random.key(0), VisionConfig(channels=(4, 8), blocks=(1, 1), strides=(2, 2), dtype=dtype), 24, 24
+        )
+        codes[dtype] = np.asarray(eqx.filter_jit(vision)(rgb))
         assert codes[dtype].dtype == np.float32
     error = np.abs(codes["float32"] - codes["bfloat16"])
     assert 0 < error.max() < 0.03 * np.abs(codes["float32"]).max()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -42,7 +43,9 @@ def test_a_layer_is_norm_attention_relu_gate_norm_mlp_relu_gate():
     layer = Layer(jax.random.key(0), TransformerConfig(width=6, heads=2, head=3, mlp=4))
     old, x = jax.random.normal(jax.random.key(1), (5, 6)), jax.random.normal(jax.random.key(2), (3, 6))
     visible = jnp.tril(jnp.ones((3, 8), bool), 5)
-    heard, _ = layer.attention(layer.attention_norm(old), layer.attention_norm(x), visible, shift_by_time)
+    heard, _ = eqx.filter_jit(layer.attention)(
+        layer.attention_norm(old), layer.attention_norm(x), visible, shift_by_time
+    )
     expected = []
     for t in range(3):
         y = by_the_paper(layer.attention_gate, np.asarray(x[t]), np.maximum(np.asarray(heard[t]), 0))
@@ -50,7 +53,8 @@ def test_a_layer_is_norm_attention_relu_gate_norm_mlp_relu_gate():
         hidden = np.maximum(normal @ np.asarray(layer.mlp_in.weight) + np.asarray(layer.mlp_in.bias), 0)
         thought = hidden @ np.asarray(layer.mlp_out.weight) + np.asarray(layer.mlp_out.bias)
         expected.append(by_the_paper(layer.mlp_gate, y, np.maximum(thought, 0)))
-    np.testing.assert_allclose(layer(old, x, visible, shift_by_time)[0], np.stack(expected), atol=1e-5)
+    out, _ = eqx.filter_jit(layer)(old, x, visible, shift_by_time)
+    np.testing.assert_allclose(out, np.stack(expected), atol=1e-5)
 
 
 def test_the_norm_is_of_mean_zero_and_deviation_one():
@@ -77,14 +81,12 @@ def test_relative_attention_against_loops():
     config = TransformerConfig(width=6, heads=2, head=3)
     attention = Attention(jax.random.key(0), config)
     biases = jax.random.normal(jax.random.key(3), (2, 2, 3))
-    attention = jax.tree.map(lambda a: a, attention)
-    object.__setattr__(attention, "content_bias", biases[0])
-    object.__setattr__(attention, "position_bias", biases[1])
+    attention = eqx.tree_at(lambda a: (a.content_bias, a.position_bias), attention, (biases[0], biases[1]))
     old, new = jax.random.normal(jax.random.key(1), (4, 6)), jax.random.normal(jax.random.key(2), (3, 6))
     rows = np.concatenate([old, new])
     # Row τ stands at τ − 4, so that step t sees the rows at t − 4 … t; row 1 belongs to another episode.
     visible = np.array([[0 <= 4 + t - row <= 4 and row != 1 for row in range(7)] for t in range(3)])
-    out, weights = attention(old, new, jnp.asarray(visible), shift_by_time)
+    out, weights = eqx.filter_jit(attention)(old, new, jnp.asarray(visible), shift_by_time)
     code = np.asarray(sinusoids(5, 6))
     wq, wk, wv, wp = (np.asarray(w) for w in (attention.query, attention.key, attention.value, attention.position))
     for t in range(3):

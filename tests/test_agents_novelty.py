@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -60,9 +61,7 @@ def test_the_average_is_shared_by_rooms():
     assert float(average.mean) == pytest.approx((2 * 4 + 8) / 8)
 
 
-@pytest.mark.parametrize(
-    ("core", "weights"), [("dcem", (1e-3, 3e-5)), ("dcem", (1e-3, 0.0)), ("dcem", (0.0, 3e-5)), ("dnc", (1e-3,))]
-)
+@pytest.mark.parametrize(("core", "weights"), [("dcem", (1e-3, 3e-5)), ("dcem", (0.0, 3e-5)), ("dnc", (1e-3,))])
 def test_each_column_of_the_memory_has_its_own_novelty(core, weights):
     names = ("language", "vision") if core == "dcem" else ("latent",)
     options = {f"novelty__{name}": weight for name, weight in zip(names, weights, strict=True)}
@@ -78,20 +77,23 @@ def test_each_column_of_the_memory_has_its_own_novelty(core, weights):
         latent=8,
         lstm=8,
         vision__embedding=8,
+        vision__channels=(4,),
+        vision__blocks=(1,),
+        vision__strides=(2,),
         novelty__enabled=True,
         reconstruction=False,
         **options,
     )
-    step, surprise = jax.jit(agent.step), jax.jit(agent.novelty)
+    step, surprise = eqx.filter_jit(agent.step), eqx.filter_jit(agent.novelty)
     rng = np.random.default_rng(0)
     plain = [PlainNGU() for _ in names]
     columns: list[list[np.ndarray]] = [[] for _ in names]
     state, averages = agent.initial_state(), agent.initial_averages()
     for t in range(40):
-        first = jnp.array(t in (0, 25))
-        text = jnp.asarray(rng.integers(0, 2, 2))
+        first = np.array(t in (0, 25))
+        text = rng.integers(0, 2, 2)
         before = state
-        state, output = step(state, Observation(jnp.asarray(rng.integers(0, 255, (8, 8, 3)), jnp.uint8), text), first)
+        state, output = step(state, Observation(rng.integers(0, 255, (8, 8, 3)).astype(np.uint8), text), first)
         reward, parts = surprise(before, first, output.rows, averages)
         averages = tuple(update_average(a, p.total, p.terms) for a, p in zip(averages, parts, strict=True))
         if first:

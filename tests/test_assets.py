@@ -217,7 +217,7 @@ def test_furniture_holds_things() -> None:
     assert not hard(desk, (0.0, 0.0, 0.3))
     assert hard(tray, (0.0, 0.0, 0.01))
     assert not hard(tray, (0.0, 0.0, 0.04))
-    assert hard(tray, (0.33, 0.0, 0.05))
+    assert hard(tray, (0.43, 0.0, 0.05))
 
 
 def test_bank_order_and_padding() -> None:

@@ -44,7 +44,7 @@ def ball(radius: float, rings: int = 8, sides: int = 8) -> Mesh:
 
 @pytest.fixture(scope="module")
 def bank() -> Bank:
-    made = build_bank({"red": box(0.2, RED), "ball": ball(0.25), "green": box(0.15, GREEN)})
+    made = build_bank({"red": box(0.2, RED), "ball": ball(0.25), "green": box(0.15, GREEN), "big": box(1.0, GREEN)})
     assert made.face_count.max() == 128
     return made
 
@@ -98,13 +98,17 @@ def test_parity_notices_a_difference(bank: Bank) -> None:
     assert (np.abs(pictures[:4] - pictures[4:]) <= 2).all(-1).mean() < 0.995
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("offset", [0.0, 0.1, 0.26])
-def test_a_thing_that_overlaps_the_camera(bank: Bank, backend: str, offset: float) -> None:
-    scene = facing("ahead", [(0, (0.05, -2.0 + offset, 0.85)), (1, (0.3, -1.8, 0.9))])
-    picture = np.asarray(render(scene, 24, 18, bank, backend)).astype(int)
-    expected = np.asarray(render(scene, 24, 18, bank, "reference")).astype(int)
-    assert (np.abs(picture - expected) <= 2).all(-1).mean() >= 0.995
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+def test_a_thing_that_overlaps_the_camera(bank: Bank, backend: str) -> None:
+    offsets = (0.0, 0.1, 0.26)
+    scenes = [facing("ahead", [(0, (0.05, -2.0 + o, 0.85)), (1, (0.3, -1.8, 0.9))]) for o in offsets]
+    # Large faces that run from behind the camera to far in front of it.
+    slabs = [facing("ahead", [(3, (x, y, -0.25)), (0, (0.0, -0.5, 0.8))]) for x, y in ((0.6, -1.7), (-0.3, -2.2))]
+    batch = jax.tree.map(lambda *a: jnp.stack(a), *scenes, *slabs)
+    assert parity("reference", backend, batch, 24, 18, bank) >= 0.995
+    # From inside the red box its faces are seen from behind and not drawn; from outside they fill the middle.
+    seen = [is_colour(render(s, 24, 18, bank, "cpu"), 0).any() for s in scenes]
+    assert seen == [False, False, True]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -233,11 +237,11 @@ def test_the_room(bank: Bank) -> None:
 
 
 def test_distant_texture_is_faded() -> None:
-    # Neighbours differ little at the far end of the floor: nothing flickers there when the camera moves.
+    # Little contrast is left at the far end of the floor: nothing flickers there when the camera moves.
     empty = facing("ahead", [])._replace(eye=jnp.array([0.3, -2.4, 0.9]))
     bank = build_bank({"red": box(0.2, RED)})
-    rows = np.asarray(render(empty, bank=bank, backend="cpu")).astype(int)[49:53, 36:60]
-    assert max(np.abs(np.diff(rows, axis=a)).max() for a in (0, 1)) < 8
+    floor = np.asarray(render(empty, bank=bank, backend="cpu")).astype(int)[:, 24:72, 1]
+    assert np.ptp(floor[49:52]) < 0.4 * np.ptp(floor[62:])
 
 
 @pytest.mark.parametrize(

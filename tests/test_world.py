@@ -56,10 +56,11 @@ def test_nothing_leaves_the_room_or_sinks_through_the_floor(name):
 
 @pytest.mark.parametrize("name", LEVELS)
 def test_nothing_is_inside_furniture(name):
+    """By more than a few centimetres: what is pressed into a gap narrower than itself is in its sides a little."""
     worst = played(name)[2]
-    assert np.max(worst.inside_furniture) < 0.02
-    # An agent that runs full tilt into the corner between a bed and a wall is in it by a little, for a moment.
-    assert np.max(worst.agent_inside_furniture) < 0.05
+    for inside in (worst.inside_furniture, worst.agent_inside_furniture):
+        assert np.max(inside) < 0.05
+        assert np.mean(np.asarray(inside) > 0.005) < 0.02
 
 
 @pytest.mark.parametrize("name", LEVELS)

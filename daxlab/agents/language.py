@@ -9,7 +9,7 @@ from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from daxlab.agents.config import LanguageConfig
-from daxlab.agents.layers import Linear, masked_softmax
+from daxlab.agents.layers import Linear, initial_weights, masked_softmax
 
 PADDING = 0
 """The token that is no word."""
@@ -29,7 +29,7 @@ class Language(eqx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: LanguageConfig, vocabulary_size: int) -> None:
         k_words, k_query, k_key, k_value, k_output = jax.random.split(key, 5)
-        self.words = jax.random.normal(k_words, (vocabulary_size, config.word))
+        self.words = initial_weights(k_words, (vocabulary_size, config.word), 1)
         self.query = Linear(k_query, config.word, config.query)
         self.key = Linear(k_key, config.word, config.query)
         self.value = Linear(k_value, config.word, config.value)

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
-TIE = 4096.0
-"""Similarities closer than 1/TIE count as equal, so that rounding does not choose the rows."""
+TIE = 4096
+"""Similarities are compared in steps of 1/TIE, so that float rounding does not choose among rows of equal keys."""
 
 
 class Ring(NamedTuple):
@@ -42,8 +42,8 @@ class Table(NamedTuple):
     """The first column (the keys) at length 1."""
     visible: Bool[Array, " r"]
     time: Int[Array, " r"]
-    order: Int[Array, " r"] | None
-    """The rows from newest to oldest; None when they stand in that order."""
+    age: Int[Array, " r"]
+    """0 for the newest row, then 1, 2, …: which of two rows of equal similarity is taken."""
 
 
 class Window(NamedTuple):
@@ -106,8 +106,9 @@ def newest_first(ring: Ring) -> Int[Array, " m"]:
 
 def table(ring: Ring) -> Table:
     """What the ring shows now."""
-    visible = jnp.arange(ring.time.shape[0]) < ring.written
-    return Table(ring.columns, _unit_keys(ring.columns[0]), visible, ring.time, newest_first(ring))
+    slot = jnp.arange(ring.time.shape[0])
+    age = (ring.written - 1 - slot) % slot.shape[0]
+    return Table(ring.columns, _unit_keys(ring.columns[0]), slot < ring.written, ring.time, age)
 
 
 def moments(ring: Ring, first: Bool[Array, " t"], wanted: Bool[Array, " t"]) -> Moments:
@@ -136,7 +137,7 @@ def window(ring: Ring, rows: tuple[Array, ...], at: Moments, wanted: Bool[Array,
 def table_at(window: Window, at: Moments, size: int) -> Table:
     """What the window shows at one step: its episode's last M writes before it."""
     visible = (window.episode == at.episode) & (window.number < at.written) & (window.number >= at.written - size)
-    return Table(window.columns, window.unit, visible, window.time, None)
+    return Table(window.columns, window.unit, visible, window.time, jnp.arange(visible.shape[0]))
 
 
 def close(ring: Ring, rows: tuple[Array, ...], at: Moments, wanted: Bool[Array, " t"]) -> Ring:
@@ -163,12 +164,10 @@ def _unit_keys(keys: Float[Array, "r d"]) -> Float[Array, "r d"]:
 
 def top_k(similarity: Float[Array, "n r"], table: Table, k: int) -> tuple[Int[Array, "n k"], Bool[Array, "n k"]]:
     """The k visible rows of highest similarity, best first, the newest among equals; and whether there were so many."""
-    # Through int32, so that 0 and −0 are equal.
-    score = jnp.where(table.visible, jnp.round(similarity * TIE).astype(jnp.int32).astype(jnp.float32), -jnp.inf)
-    if table.order is None:
-        index = jax.lax.top_k(score, k)[1]
-    else:
-        index = table.order[jax.lax.top_k(score[:, table.order], k)[1]]
+    # Similarity and age in one float32: whole numbers below 2²⁴ are exact in it, and no two rows have the same.
+    rows = table.age.shape[0]
+    score = jnp.round(similarity * min(TIE, 2**23 // rows)) * rows - table.age
+    index = jax.lax.top_k(jnp.where(table.visible, score, -jnp.inf), k)[1]
     return index, table.visible[index]
 
 

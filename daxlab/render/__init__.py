@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax import Array
+import jax.numpy as jnp
+from jax import Array, lax
 from jaxtyping import UInt8
 
 from daxlab.assets.mesh import Bank
@@ -42,7 +43,8 @@ def render(
         from daxlab.assets.catalog import bank as catalogue
 
         bank = catalogue()
-    one = jax.tree.map(lambda a: jax.numpy.asarray(a)[None], scene)
+    # Pixels are whole numbers: without this, a gradient taken round a step of the world would ask for their slope.
+    one = jax.tree.map(lambda a: lax.stop_gradient(jnp.asarray(a))[None], scene)
     return _batched(_ById(bank), width, height, backend)(*one)[0]
 
 
@@ -74,7 +76,7 @@ def _batched(key: _ById, width: int, height: int, backend: str) -> Callable[...,
     @pictures.def_vmap
     def fold(axis_size: int, in_batched: list[bool], *scene: Any) -> tuple[Array, bool]:
         full = [
-            a if batched else jax.numpy.broadcast_to(a, (axis_size, *a.shape))
+            a if batched else jnp.broadcast_to(a, (axis_size, *a.shape))
             for a, batched in zip(scene, in_batched, strict=True)
         ]
         rooms = full[0].shape[:2]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,16 +18,17 @@ from pathlib import Path
 import jax
 import numpy as np
 from jax import Array
-from jaxtyping import Int, UInt8
+from jaxtyping import Int
 from PIL import Image, ImageDraw, ImageFont
 
 from daxlab.assets.catalog import bank
 from daxlab.errors import DaxlabError, need, unknown
-from daxlab.levels.env import Env
-from daxlab.levels.episode import DISCOVERY, RIGHT, RUNNING, WRONG, Episode
-from daxlab.levels.expert import ACTORS, Actor, actor
+from daxlab.levels import expert
+from daxlab.levels.env import Env, key_data
+from daxlab.levels.episode import DISCOVERY, RIGHT, RUNNING, WRONG, Episode, text
+from daxlab.levels.expert import Actor
 from daxlab.levels.spec import Level
-from daxlab.levels.vocabulary import WORDS
+from daxlab.levels.vocabulary import WORDS, decode
 
 END_SECONDS = 2.0
 """How long the end of an episode stands still."""
@@ -65,14 +68,11 @@ def film(
     """Write a film of an actor's episodes, whole or not at all, as .gif or .mp4; the same seed gives the same film."""
     out = Path(out)
     _check(out, width, height, fps)
-    env = Env(level)
-    shots = record(env, _actor(actor), seed, episodes)
-    draw = functools.partial(_draw, env, _pictures(env.level, width, height))
+    level = Env(level).level
+    shots = record(level, _actor(actor), seed, episodes)
+    write = _write_gif if out.suffix == ".gif" else _write_mp4
     with _whole(out) as path:
-        if out.suffix == ".gif":
-            _write_gif(path, shots, draw, fps)
-        else:
-            _write_mp4(path, shots, draw, fps)
+        write(path, shots, _Camera(level, width, height).draw, fps)
     return out
 
 
@@ -85,9 +85,9 @@ def frames(
     height: int = 480,
 ) -> Iterator[Image.Image]:
     """The pictures of a film, one for each state: an episode of n steps has n + 1."""
-    env = Env(level)
-    for shot in record(env, _actor(actor), seed, episodes):
-        yield _draw(env, _pictures(env.level, width, height), shot)
+    level = Env(level).level
+    camera = _Camera(level, width, height)
+    return map(camera.draw, record(level, _actor(actor), seed, episodes))
 
 
 def random_action(level: Level, episode: Episode) -> Int[Array, ""]:
@@ -96,44 +96,52 @@ def random_action(level: Level, episode: Episode) -> Int[Array, ""]:
     return jax.random.randint(key, (), 0, len(level.actions))
 
 
-def record(env: Env, actor: Actor, seed: int, episodes: int) -> list[Shot]:
+ACTORS: dict[str, Actor] = {**expert.ACTORS, "random": random_action}
+"""Who can play in a film, by name."""
+
+
+def record(level: Level, actor: Actor, seed: int, episodes: int) -> list[Shot]:
     """Play the first episodes of a seed without drawing them."""
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
+    start, step, text = _play(level, actor)
+    key, shots = key_data(jax.random.key(seed)), []
 
-    @jax.jit
-    def step(state: Episode) -> tuple[Array, Episode]:
-        action = actor(env.level, state)
-        return action, env.advance(state, action)
+    def shoot(state: Episode, action: str, rewards: list[float]) -> None:
+        earned = next((reward for reward in rewards[: -REWARD_STEPS - 1 : -1] if reward), 0.0)
+        state, tokens = jax.device_get((state, text(state)))
+        shots.append(Shot(state, decode(tokens), action, earned, sum(rewards)))
 
-    start = jax.jit(env.start)
-    key, shots = jax.random.key(seed), []
     for _ in range(episodes):
         state = start(key)
-        shots.append(_shot(env, state, "", []))
         rewards: list[float] = []
+        shoot(state, "", rewards)
         while int(state.outcome) == RUNNING:
             action, state = step(state)
             rewards.append(float(state.reward))
-            shots.append(_shot(env, state, env.level.actions[int(action)], rewards))
+            shoot(state, level.actions[int(action)], rewards)
         key = state.key
     return shots
 
 
-def _shot(env: Env, state: Episode, action: str, rewards: list[float]) -> Shot:
-    latest = [reward for reward in rewards[-REWARD_STEPS:] if reward]
-    state = jax.device_get(state)
-    return Shot(state, env.text(state), action, latest[-1] if latest else 0.0, sum(rewards))
+@functools.lru_cache(maxsize=8)
+def _play(level: Level, actor: Actor) -> tuple[Callable, Callable, Callable]:
+    """Start, step and text of an episode, compiled."""
+    env = Env(level)
+
+    def step(state: Episode) -> tuple[Array, Episode]:
+        action = actor(level, state)
+        return action, env.advance(state, action)
+
+    return jax.jit(env.start), jax.jit(step), jax.jit(functools.partial(text, level))
 
 
 def _actor(given: str | Actor) -> Actor:
     if not isinstance(given, str):
         return given
-    if given == "random":
-        return random_action
     if given not in ACTORS:
-        raise unknown("actor", given, (*ACTORS, "random"))
-    return actor(given)
+        raise unknown("actor", given, ACTORS)
+    return ACTORS[given]
 
 
 def _check(out: Path, width: int, height: int, fps: int) -> None:
@@ -159,6 +167,8 @@ def _whole(out: Path) -> Iterator[Path]:
     try:
         yield path
         os.replace(path, out)
+    except OSError as error:
+        raise DaxlabError(f"cannot write {str(out)!r}: {error.strerror or error}") from error
     finally:
         path.unlink(missing_ok=True)
 
@@ -167,84 +177,117 @@ def _write_gif(path: Path, shots: list[Shot], draw: Callable[[Shot], Image.Image
     # One palette for all frames: colours do not flicker, and what stands still costs nothing.
     palette = _palette([draw(shot) for shot in _sample(shots)])
     pictures = (draw(shot).quantize(palette=palette, dither=Image.Dither.NONE) for shot in shots)
-    durations = [round((END_SECONDS if _ended(shot) else 1 / fps) * 100) * 10 for shot in shots]
-    first = next(pictures)
-    first.save(path, save_all=True, append_images=pictures, duration=durations, loop=0, optimize=False)
+    durations = [round(100 * (END_SECONDS if _ended(shot) else 1 / fps)) * 10 for shot in shots]
+    next(pictures).save(path, save_all=True, append_images=pictures, duration=durations, loop=0, optimize=False)
 
 
-def _sample(shots: list[Shot], count: int = 24) -> list[Shot]:
-    """Shots that between them have all the colours: evenly spread, and every end."""
+def _sample(shots: list[Shot], count: int = 20) -> list[Shot]:
+    """Shots that between them have all the colours: evenly spread, and some ends."""
     return [*shots[:: -(-len(shots) // count)], *itertools.islice(filter(_ended, shots), count)]
 
 
-def _palette(pictures: list[Image.Image], colours: int = 256) -> Image.Image:
-    strip = np.concatenate([np.asarray(picture)[::2, ::2] for picture in pictures])
-    return Image.fromarray(strip).quantize(colours, method=Image.Quantize.MEDIANCUT)
+def _palette(pictures: list[Image.Image]) -> Image.Image:
+    """256 colours. A colour counts with the root of its pixels: else walls and floor leave none for the objects."""
+    pixels = np.concatenate([np.asarray(picture)[::2, ::2].reshape(-1, 3) for picture in pictures])
+    coarse = (pixels >> 3).astype(np.int32) @ np.array([1024, 32, 1], np.int32)
+    _, group, count = np.unique(coarse, return_inverse=True, return_counts=True)
+    mean = np.stack([np.bincount(group, pixels[:, i]) / count for i in range(3)], -1)
+    weighted = np.repeat(mean.round().astype(np.uint8), np.ceil(np.sqrt(count)).astype(int), 0)
+    return Image.fromarray(weighted[None]).quantize(256, method=Image.Quantize.MEDIANCUT)
 
 
 def _write_mp4(path: Path, shots: list[Shot], draw: Callable[[Shot], Image.Image], fps: int) -> None:
-    exact = ["-threads", "1", "-fflags", "+bitexact", "-flags:v", "+bitexact"]
-    size = draw(shots[0]).size
-    writer = _ffmpeg()(str(path), size, fps=fps, codec="libx264", quality=8, macro_block_size=2, output_params=exact)
-    writer.send(None)
-    try:
-        for shot in shots:
-            picture = np.ascontiguousarray(draw(shot))
-            for _ in range(round(END_SECONDS * fps) if _ended(shot) else 1):
-                writer.send(picture)
-    finally:
-        writer.close()
+    width, height = draw(shots[0]).size
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps), "-i", "-"]
+    wanted = ["-an", "-c:v", "libx264", "-crf", "20", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
+    # One thread and no dates or versions inside: the same film is the same file.
+    same = ["-threads", "1", "-fflags", "+bitexact", "-flags:v", "+bitexact", "-map_metadata", "-1"]
+    command = [_ffmpeg(), "-y", "-loglevel", "error", *given, *wanted, *same, str(path)]
+    # Not through imageio's writer: it forks with Python code to run in the child, which can hang beside JAX's threads.
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=errors)
+        try:
+            assert process.stdin is not None
+            for shot in shots:
+                picture = draw(shot).tobytes()
+                for _ in range(round(END_SECONDS * fps) if _ended(shot) else 1):
+                    process.stdin.write(picture)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # ffmpeg says why.
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            code = process.wait()
+        errors.seek(0)
+        if code:
+            raise DaxlabError(f"ffmpeg could not write the film: {errors.read().decode(errors='replace').strip()}")
 
 
-def _ffmpeg() -> Callable:
+def _ffmpeg() -> str:
+    """The program that comes with imageio."""
     try:
-        from imageio_ffmpeg import write_frames
-    except ImportError:
+        from imageio_ffmpeg import get_ffmpeg_exe  # type: ignore[import-untyped, unused-ignore]
+
+        return get_ffmpeg_exe()
+    except (ImportError, RuntimeError):
         raise need("imageio", "film") from None
-    return write_frames
 
 
 def _ended(shot: Shot) -> bool:
     return int(shot.state.outcome) != RUNNING
 
 
-Pictures = Callable[[Episode], tuple[UInt8[Array, "h w 3"], UInt8[Array, "h w 3"]]]
+class _Camera:
+    """Draws the shots of a level at one size."""
+
+    def __init__(self, level: Level, width: int, height: int) -> None:
+        self.size = width, height
+        self.views = _views(level, width, height - _unit(width, height, _STRIP))
+
+    def draw(self, shot: Shot) -> Image.Image:
+        """One frame."""
+        large, small = (Image.fromarray(np.array(view)) for view in self.views(shot.state))
+        page = _Page(large, *self.size)
+        page.sight(shot)
+        page.inset(small)
+        page.corner(shot)
+        page.strip(shot)
+        if _ended(shot):
+            page.outcome(shot)
+        return page.picture
 
 
 @functools.lru_cache(maxsize=8)
-def _pictures(level: Level, width: int, height: int) -> Pictures:
-    """A state's view for people, and the agent's own."""
+def _views(level: Level, width: int, height: int) -> Callable[[Episode], tuple[Array, Array]]:
+    """What a person sees of a state, and what the agent does."""
     env = Env(level)
     return jax.jit(lambda state: (env.picture(state, width, height), env.picture(state)))
 
 
-def _draw(env: Env, pictures: Pictures, shot: Shot) -> Image.Image:
-    large, small = (Image.fromarray(np.array(picture)) for picture in pictures(shot.state))
-    page = _Page(large)
-    page.sight(shot)
-    page.inset(small)
-    page.corner(shot)
-    page.strip(shot)
-    if _ended(shot):
-        page.outcome(shot)
-    return large
+_STRIP = 72
+"""Height of the strip below the view, in units."""
+
+
+def _unit(width: int, height: int, units: float = 1.0) -> int:
+    """Pixels of so many units; a film of 640×480 has one a pixel, others are laid out alike."""
+    return max(1, round(units * min(height / 480, width / 640)))
 
 
 class _Page:
-    """A picture to write on. Sizes are in 480ths of its height, so that every film is laid out alike."""
+    """A frame to write on: the view, and below it an empty strip."""
 
-    def __init__(self, picture: Image.Image) -> None:
-        self.width, self.height = picture.size
-        self.picture = picture
-        self.pen = ImageDraw.Draw(picture, "RGBA")
-
-    def px(self, units: float) -> int:
-        """Units of the layout in pixels."""
-        return max(1, round(units * min(self.height / 480, self.width / 640)))
+    def __init__(self, view: Image.Image, width: int, height: int) -> None:
+        self.width, self.view_height = view.size
+        self.px = functools.partial(_unit, width, height)
+        self.picture = Image.new("RGB", (width, height), _INK)
+        self.picture.paste(view)
+        self.pen = ImageDraw.Draw(self.picture, "RGBA")
 
     def sight(self, shot: Shot) -> None:
         """A ring where the agent looks, filled in while an object there is named."""
-        x, y, r = self.width // 2, self.height // 2, self.px(7)
+        x, y, r = self.width // 2, self.view_height // 2, self.px(7)
         named = int(shot.state.phase) == DISCOVERY and int(shot.state.fixated) >= 0
         for grow, colour in ((1, _INK), (0, _PAPER)):
             box = (x - r - grow, y - r - grow, x + r + grow, y + r + grow)
@@ -252,7 +295,7 @@ class _Page:
 
     def inset(self, small: Image.Image) -> None:
         """The agent's own picture, each of its pixels a square."""
-        scale = max(1, round(0.3 * self.height / small.height))
+        scale = max(1, round(self.px(144) / small.height))
         small = small.resize((small.width * scale, small.height * scale), Image.Resampling.NEAREST)
         edge, gap = self.px(3), self.px(14)
         x, y = self.width - gap - small.width, gap
@@ -266,7 +309,7 @@ class _Page:
         title, colour = ("Discovery", _BLUE) if discovering else ("Instruction", _ORANGE)
         x, y = self.px(14), self.px(14)
         self.pill(title, x, y, 22, colour)
-        words = "hear what each object is called" if discovering else "all has moved: do as you are told"
+        words = "look at objects to hear their names" if discovering else "the objects have moved: do as told"
         self.label(words, x, y + self.px(40), 14)
         self.label(f"step {int(shot.state.clock)}  ·  reward {shot.total:.1f}", x, y + self.px(64), 14)
         if shot.earned:
@@ -274,12 +317,11 @@ class _Page:
 
     def strip(self, shot: Shot) -> None:
         """The text channel, the names heard so far and the action, at the bottom."""
-        top = self.height - self.px(70)
-        self.pen.rectangle((0, top, self.width, self.height), fill=_SHADE)
+        top = self.view_height
         if shot.text:
-            self.say(f"“{shot.text}”", self.px(16), top + self.px(24), 28, _PAPER)
+            self.say(f"“{shot.text}”", self.px(16), top + self.px(25), 28, _PAPER)
         names = [WORDS[int(name)] for name in shot.state.names[shot.state.visited]]
-        low = top + self.px(56)
+        low = top + self.px(57)
         self.say(f"heard: {', '.join(names) or 'no name yet'}", self.px(16), low, 14, _DIM)
         self.say(shot.action, self.width - self.px(16), low, 14, _DIM, "rm")
 
@@ -288,7 +330,8 @@ class _Page:
         title, colour = {RIGHT: ("Right", _GREEN), WRONG: ("Wrong", _RED)}.get(
             int(shot.state.outcome), ("Time out", _GREY)
         )
-        middle, half = round(self.height * 0.72), self.px(40)
+        half = self.px(40)
+        middle = self.view_height - half - self.px(14)
         self.pen.rectangle((0, middle - half, self.width, middle + half), fill=(*colour, 235))
         self.say(title, self.width // 2, middle - self.px(12), 38, _PAPER, "mm")
         self.say(_sentence(shot.state), self.width // 2, middle + self.px(22), 17, _PAPER, "mm")

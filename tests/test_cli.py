@@ -1,0 +1,79 @@
+"""The command line: what it prints, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from daxlab.cli import main
+
+DESK = "desk/fast_map_three_objs"
+
+
+def refused(capsys, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    said = capsys.readouterr().err.strip()
+    assert said
+    return said
+
+
+def test_levels_lists_every_level(capsys):
+    main(["levels", "--json"])
+    rows = json.loads(capsys.readouterr().out)
+    assert DESK in {row["level"] for row in rows}
+
+
+def test_expert_prints_both_actors_as_json(capsys):
+    main(["expert", DESK, "--episodes", "50", "--seed", "3", "--json"])
+    rows = {row["actor"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["expert"]["success"] > 0.9
+    assert rows["random-object"]["success"] < 0.7
+    assert rows["expert"]["seed"] == 3
+
+
+def test_assets_and_film_write_what_they_say(tmp_path, capsys):
+    sheet, episode = tmp_path / "new" / "sheet.png", tmp_path / "episode.gif"
+    main(["assets", "--out", str(sheet)])
+    main(["film", DESK, "--out", str(episode)])
+    assert sheet.stat().st_size > 10_000
+    assert episode.stat().st_size > 10_000
+
+
+def test_bench_world_reports_both_modes(capsys):
+    main(["bench", "world", "--level", DESK, "--rooms", "4", "--seconds", "0.1", "--repeats", "1", "--no-peers", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["step"]["steps_per_second"] > 0
+    assert report["step + pixels"]["steps_per_second"] > 0
+    assert report["rooms"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("expert", "desk/fast_map_three_objects"), "did you mean desk/fast_map_three_objs"),
+        (("expert", DESK, "--episodes", "0"), "at least 1"),
+        (("film", DESK, "--actor", "exprt"), "unknown actor"),
+        (("film", DESK, "--out", "episode.webm"), ".gif"),
+        (("bench", "world", "--rooms", "0"), "at least 1"),
+        (("bench", "world", "--width", "0"), "at least 1 pixel"),
+        (("bench", "world", "--seconds", "0"), "more than 0"),
+        (("bench",), "daxlab bench world"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(capsys, monkeypatch, tmp_path, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    said = refused(capsys, *arguments)
+    assert says in said
+    assert len(said.splitlines()) == 1
+    assert not list(tmp_path.rglob("*.*"))
+
+
+def test_an_unknown_command_exits_with_2():
+    done = subprocess.run([sys.executable, "-m", "daxlab.cli", "dance"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "dance" in done.stderr + done.stdout
