@@ -59,7 +59,6 @@ def observations(seed: int) -> tuple[Observation, np.ndarray]:
     [
         ("lstm", {"standardise": True}),
         ("dnc", {"standardise": True, "memory__selective_write": True}),
-        ("dcem", {"standardise": True, "memory__selective_write": True}),
         ("dcem_match", {"memory__selective_write": True, "memory__window": 2}),
         ("gtrxl", {"standardise": True}),
     ],

@@ -34,7 +34,7 @@ def ends_by_hand(timeout: bool):
 
 @pytest.mark.parametrize("timeout", [False, True])
 def test_terms_at_a_termination_and_at_a_timeout_by_hand(timeout):
-    terms = actor_critic(*ends_by_hand(timeout))
+    terms = jax.jit(actor_critic)(*ends_by_hand(timeout))
     # Backwards. Step 3 → 4: 0.2 + 0.5·5 (the sequence is cut there). Step 2 → 3 is no transition.
     target_3 = 0.2 + 0.5 * 5
     # Step 1 → 2, the LAST: worth its reward, and on a time-out also V of the LAST step, never V of the next episode.
@@ -53,10 +53,10 @@ def test_nothing_is_learned_from_last_to_first():
     args = list(ends_by_hand(True))
 
     def loss(logits, value):
-        terms = actor_critic(logits, value, *args[2:])
+        terms = jax.jit(actor_critic)(logits, value, *args[2:])
         return terms.policy + terms.value - terms.entropy
 
-    d_logits, d_value = jax.grad(loss, (0, 1))(args[0] + jnp.array([[0.3, 0.0]]), args[1])
+    d_logits, d_value = jax.jit(jax.grad(loss, (0, 1)))(args[0] + jnp.array([[0.3, 0.0]]), args[1])
     assert np.all(d_logits[2] == 0)
     assert d_value[2] == 0
     assert np.all(d_value[jnp.array([0, 1, 3])] != 0)
@@ -69,14 +69,14 @@ def test_nothing_is_learned_from_last_to_first():
 def test_the_policy_gradient_raises_what_was_better_than_expected():
     logits, value, mu, action, reward, discount, first = ends_by_hand(False)
     reward = reward.at[1].set(50.0)
-    gradient = jax.grad(lambda x: actor_critic(x, value, mu, action, reward, discount, first).policy)(logits)
+    gradient = jax.jit(jax.grad(lambda x: actor_critic(x, value, mu, action, reward, discount, first).policy))(logits)
     assert gradient[0, 0] < 0 < gradient[0, 1]
 
 
 def test_off_policy_ratios_are_of_learner_to_behaviour():
     logits, value, mu, action, reward, discount, first = ends_by_hand(False)
     sharper = logits.at[:, 0].add(1.0)
-    terms = actor_critic(sharper, value, mu, action, reward, discount, first)
+    terms = jax.jit(actor_critic)(sharper, value, mu, action, reward, discount, first)
     p = np.exp(1) / (1 + np.exp(1))
     expected = [2 * p, 2 * (1 - p), 1.0, 2 * (1 - p)]
     assert float(terms.rho) == pytest.approx(np.mean(expected), rel=1e-5)
@@ -103,9 +103,9 @@ def test_text_loss_is_the_papers_cross_entropy_of_the_words():
 def test_losses_of_certain_predictions_have_finite_gradients():
     sure = jnp.zeros((2, 6)).at[:, 2].set(1e4)
     for text in ([2, 2], [1, 0]):
-        assert np.isfinite(jax.grad(text_loss)(sure, jnp.array(text))).all()
+        assert np.isfinite(jax.jit(jax.grad(text_loss))(sure, jnp.array(text))).all()
     picture = jnp.full((2, 2, 3), 1e4)
-    assert np.isfinite(jax.grad(image_loss)(picture, jnp.zeros((2, 2, 3), jnp.uint8))).all()
+    assert np.isfinite(jax.jit(jax.grad(image_loss))(picture, jnp.zeros((2, 2, 3), jnp.uint8))).all()
 
 
 def test_the_weights_are_the_papers():

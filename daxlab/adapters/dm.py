@@ -1,9 +1,11 @@
 """A level as a `dm_env.Environment`.
 
-env = DaxEnvironment("architecture_comparison/fast_map_three_objs", seed=0)
-timestep = env.reset()
-timestep = env.step(3)
-timestep.observation["TEXT"]                       # "This is a dax"
+    env = DaxEnvironment("architecture_comparison/fast_map_three_objs", seed=0)
+    timestep = env.reset()
+    timestep = env.step(3)
+    timestep.observation["TEXT"]                       # "This is a dax"
+
+The discount is 0 where a lift ends the episode, and 1 where time runs out.
 """
 
 from __future__ import annotations

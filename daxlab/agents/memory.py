@@ -38,8 +38,8 @@ class Table(NamedTuple):
     """What can be read at one step."""
 
     columns: tuple[Float[Array, "r _"], ...]
-    unit: Float[Array, "r d"]
-    """The first column (the keys) at length 1."""
+    inverse: Float[Array, " r"]
+    """One over the length of each row of the first column, the keys."""
     visible: Bool[Array, " r"]
     time: Int[Array, " r"]
     age: Int[Array, " r"]
@@ -50,7 +50,7 @@ class Window(NamedTuple):
     """The rows of a whole unroll, newest first: T new ones, then the ring's."""
 
     columns: tuple[Float[Array, "r _"], ...]
-    unit: Float[Array, "r d"]
+    inverse: Float[Array, " r"]
     time: Int[Array, " r"]
     number: Int[Array, " r"]
     """Which write of its episode each row was."""
@@ -108,7 +108,7 @@ def table(ring: Ring) -> Table:
     """What the ring shows now."""
     slot = jnp.arange(ring.time.shape[0])
     age = (ring.written - 1 - slot) % slot.shape[0]
-    return Table(ring.columns, _unit_keys(ring.columns[0]), slot < ring.written, ring.time, age)
+    return Table(ring.columns, inverse_length(ring.columns[0]), slot < ring.written, ring.time, age)
 
 
 def moments(ring: Ring, first: Bool[Array, " t"], wanted: Bool[Array, " t"]) -> Moments:
@@ -131,13 +131,13 @@ def window(ring: Ring, rows: tuple[Array, ...], at: Moments, wanted: Bool[Array,
     episode = jnp.concatenate([jnp.where(wanted, at.episode, -1)[::-1], jnp.where(old_number >= 0, 0, -1)])
     number = jnp.concatenate([at.written[::-1], old_number])
     time = jnp.concatenate([at.clock[::-1], ring.time[slots]])
-    return Window(columns, _unit_keys(columns[0]), time, number, episode)
+    return Window(columns, inverse_length(columns[0]), time, number, episode)
 
 
 def table_at(window: Window, at: Moments, size: int) -> Table:
     """What the window shows at one step: its episode's last M writes before it."""
     visible = (window.episode == at.episode) & (window.number < at.written) & (window.number >= at.written - size)
-    return Table(window.columns, window.unit, visible, window.time, jnp.arange(visible.shape[0]))
+    return Table(window.columns, window.inverse, visible, window.time, jnp.arange(visible.shape[0]))
 
 
 def close(ring: Ring, rows: tuple[Array, ...], at: Moments, wanted: Bool[Array, " t"]) -> Ring:
@@ -153,13 +153,15 @@ def close(ring: Ring, rows: tuple[Array, ...], at: Moments, wanted: Bool[Array, 
     return Ring(columns, ring.time.at[slot].set(at.clock, mode="drop"), written, clock)
 
 
+def inverse_length(x: Float[Array, "... d"]) -> Float[Array, ...]:
+    """1 / |x|, finite for zeros and with a finite gradient."""
+    x = x.astype(jnp.float32)
+    return jax.lax.rsqrt(jnp.sum(x * x, axis=-1) + 1e-6)
+
+
 def unit(x: Float[Array, "... d"]) -> Float[Array, "... d"]:
-    """x at length 1; zeros stay zeros, with a finite gradient."""
-    return x * jax.lax.rsqrt(jnp.sum(x * x, axis=-1, keepdims=True) + 1e-6)
-
-
-def _unit_keys(keys: Float[Array, "r d"]) -> Float[Array, "r d"]:
-    return unit(jax.lax.stop_gradient(keys).astype(jnp.float32))
+    """x at length 1; zeros stay zeros."""
+    return x * inverse_length(x)[..., None]
 
 
 def top_k(similarity: Float[Array, "n r"], table: Table, k: int) -> tuple[Int[Array, "n k"], Bool[Array, "n k"]]:
@@ -178,9 +180,9 @@ def recall(table: Table, query: Float[Array, "n d"], k: int) -> Recalled:
     that the backward pass never touches the other M − k.
     """
     query = unit(query)
-    index, valid = top_k(jax.lax.stop_gradient(query) @ table.unit.T, table, k)
-    keys = unit(gather(table, 0, index))
-    similarity = jnp.einsum("nd,nkd->nk", query, keys)
+    lookup, keys, inverse = jax.lax.stop_gradient((query, table.columns[0], table.inverse))
+    index, valid = top_k(lookup @ keys.astype(jnp.float32).T * inverse, table, k)
+    similarity = jnp.einsum("nd,nkd->nk", query, unit(gather(table, 0, index)))
     return Recalled(index, valid, similarity, jnp.where(valid, table.time[index], -1))
 
 

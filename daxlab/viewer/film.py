@@ -372,4 +372,5 @@ def _sentence(state: Episode) -> str:
 def _called(state: Episode, slot: int) -> str:
     """An object by its name in this episode, and what it is if that differs."""
     name, thing = WORDS[int(state.names[slot])], bank().names[int(state.layout.mesh[slot])]
-    return name if name == thing else f"{name} (a {thing})"
+    article = "an" if thing[0] in "aeiou" else "a"
+    return name if name == thing else f"{name} ({article} {thing})"
