@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -214,8 +214,15 @@ class Bench:
         raise DaxlabError(f"say what to measure: {', '.join(f'daxlab bench {name}' for name in BENCHES)}")
 
 
-COMMANDS = {"demo": Demo, "levels": Levels, "expert": Expert, "film": Film, "assets": Assets, "bench": Bench}
-BENCHES = {"world": BenchWorld}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "demo": Demo,
+    "levels": Levels,
+    "expert": Expert,
+    "film": Film,
+    "assets": Assets,
+    "bench": Bench,
+}
+BENCHES: dict[str, Callable[..., Any]] = {"world": BenchWorld}
 
 ABOUT = """daxlab: an agent walks a 3D room, hears each object's made-up name once, and then acts on it.
 
@@ -244,7 +251,9 @@ def _parse(arguments: list[str]) -> Any:
     commands, prog, about = COMMANDS, "daxlab", ABOUT
     if arguments[:1] == ["bench"] and len(arguments) > 1:
         commands, prog, about, arguments = BENCHES, "daxlab bench", Bench.__doc__ or "", arguments[1:]
-    return tyro.extras.subcommand_cli_from_dict(dict(commands), prog=prog, description=about, args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    return tyro.extras.subcommand_cli_from_dict(
+        commands, prog=prog, description=about, args=arguments, config=(tyro.conf.FlagCreatePairsOff,)
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

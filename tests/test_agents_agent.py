@@ -38,6 +38,9 @@ TINY = {
 }
 
 
+unroll, step = eqx.filter_jit(Agent.unroll), eqx.filter_jit(Agent.step)
+
+
 @functools.cache
 def make(core: str, **options) -> Agent:
     sizes = {"num_actions": ACTIONS, "vocabulary_size": WORDS, "text_length": TEXT, "height": H, "width": W}
@@ -67,7 +70,6 @@ def test_an_agents_unroll_is_a_loop_of_its_steps(core, options):
     agent = make(core, reconstruction=False, **options)
     statistics = Statistics(jnp.full(6, 0.1), jnp.full(6, 0.01), jnp.array(3))
     plain, agent = agent, with_statistics(agent, statistics)
-    unroll, step = eqx.filter_jit(Agent.unroll), eqx.filter_jit(Agent.step)
     for seed in range(3):
         x, first = observations(seed)
         _, whole = unroll(agent, agent.initial_state(), x, first)
@@ -77,6 +79,18 @@ def test_an_agents_unroll_is_a_loop_of_its_steps(core, options):
             for a, b in zip(jax.tree.leaves(output), jax.tree.leaves(whole), strict=True):
                 np.testing.assert_allclose(a, b[t], atol=1e-5, rtol=1e-5)
     assert not np.allclose(unroll(plain, plain.initial_state(), x, first)[1].e, whole.e), "statistics had no effect"
+
+
+def test_an_agent_that_writes_selectively_writes_for_w_steps_after_the_text_changed():
+    agent = make("dcem_match", reconstruction=False, memory__selective_write=True, memory__window=2)
+    x, _ = observations(0)
+    x = x._replace(text=np.int32([[0] * TEXT] * 4 + [[3] * TEXT] * 5))
+    first = np.arange(T) == 0
+    state, output = unroll(agent, agent.initial_state(), x, first)
+    assert int(state.core.ring.written) == 4
+    assert sorted(state.core.ring.time.tolist()) == [0, 1, 4, 5]
+    # Of a repeated text only the first steps can be read.
+    assert set(np.unique(output.reads.times[-1])) <= {0, 1, 4, 5}
 
 
 def test_an_agent_runs_over_many_rooms():

@@ -42,6 +42,22 @@ def test_a_step_that_is_not_written_changes_nothing_but_the_clock():
         np.testing.assert_array_equal(a, b)
 
 
+def test_closing_an_unroll_writes_each_slot_once_and_only_the_last_episode():
+    ring, length = filled(6, 9), 8
+    first, wanted = np.arange(length) == 5, np.ones(length, bool)
+    rows = (np.ones((length, 3), np.float32), np.float32(100 + np.arange(length))[:, None])
+
+    @jax.jit
+    def close(ring):
+        return memory.close(ring, rows, memory.moments(ring, first, wanted), wanted)
+
+    after = close(ring)
+    # The new episode wrote steps 5, 6 and 7 to slots 0, 1 and 2; the others are as they were.
+    assert after.columns[1][:3, 0].tolist() == [105, 106, 107]
+    np.testing.assert_array_equal(after.columns[1][3:], ring.columns[1][3:])
+    assert (int(after.written), int(after.clock)) == (3, 3)
+
+
 @pytest.mark.parametrize(("writes", "k"), [(0, 3), (2, 3), (6, 3), (23, 3), (23, 6)])
 def test_top_k_against_brute_force(writes, k):
     ring = filled(6, writes)

@@ -45,7 +45,22 @@ def test_assets_and_film_write_what_they_say(tmp_path, capsys):
 
 
 def test_bench_world_reports_both_modes(capsys):
-    main(["bench", "world", "--level", DESK, "--rooms", "4", "--seconds", "0.1", "--repeats", "1", "--no-peers", "--json"])
+    main(
+        [
+            "bench",
+            "world",
+            "--level",
+            DESK,
+            "--rooms",
+            "4",
+            "--seconds",
+            "0.1",
+            "--repeats",
+            "1",
+            "--no-peers",
+            "--json",
+        ]
+    )
     report = json.loads(capsys.readouterr().out)
     assert report["step"]["steps_per_second"] > 0
     assert report["step + pixels"]["steps_per_second"] > 0

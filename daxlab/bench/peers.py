@@ -35,9 +35,7 @@ def compare(ours: int, width: int, height: int, cores: list[int], seconds: float
     return table
 
 
-def rate(
-    name: str, arguments: dict[str, Any], cores: list[int], seconds: float, repeats: int
-) -> dict[str, Any]:
+def rate(name: str, arguments: dict[str, Any], cores: list[int], seconds: float, repeats: int) -> dict[str, Any]:
     """Steps a second of one process on each core, all measuring at the same moment, summed."""
     command = [sys.executable, "-m", "daxlab.bench.worker", name, json.dumps(arguments), str(seconds), str(repeats)]
     workers = [

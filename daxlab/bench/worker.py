@@ -1,6 +1,6 @@
 """One process of a comparison: hold to one core, warm up, say ``ready``, wait for ``go``, print the rates.
 
-    python -m daxlab.bench.worker NAME ARGUMENTS_JSON SECONDS REPEATS CORE
+python -m daxlab.bench.worker NAME ARGUMENTS_JSON SECONDS REPEATS CORE
 """
 
 from __future__ import annotations
@@ -92,11 +92,13 @@ def mujoco(width: int, height: int) -> Step:
 
     kinds = ("box", "sphere", "cylinder", "capsule", "ellipsoid", "box")
     bodies = "".join(
-        f'<body pos="{i - 2.5} 2 1"><freejoint/><geom type="{kind}" size=".2 .2 .2" rgba="{i / 6} .5 {1 - i / 6} 1"/></body>'
+        f'<body pos="{i - 2.5} 2 1"><freejoint/>'
+        f'<geom type="{kind}" size=".2 .2 .2" rgba="{i / 6} .5 {1 - i / 6} 1"/></body>'
         for i, kind in enumerate(kinds)
     )
     model = mj.MjModel.from_xml_string(
-        f'<mujoco><visual><quality offsamples="0"/><global offwidth="{width}" offheight="{height}"/></visual><worldbody>'
+        f'<mujoco><visual><quality offsamples="0"/><global offwidth="{width}" offheight="{height}"/></visual>'
+        f"<worldbody>"
         f'<light pos="0 0 3"/><camera name="eye" pos="0 -2 1" xyaxes="1 0 0 0 .2 1"/>'
         f'<geom type="plane" size="5 5 .1"/>{bodies}</worldbody></mujoco>'
     )
@@ -114,14 +116,20 @@ def mujoco(width: int, height: int) -> Step:
     return step
 
 
+WORLDS: dict[str, Callable[..., Step]] = {
+    "daxlab": daxlab,
+    "vizdoom": vizdoom,
+    "miniworld": miniworld,
+    "mujoco": mujoco,
+}
+
+
 def main(name: str, arguments: str, seconds: str, repeats: str, core: str) -> None:
     """Time one environment on one core."""
     os.sched_setaffinity(0, {int(core)})
     # Peers chat on standard output; ours is for the two lines that the parent reads.
     with contextlib.redirect_stdout(sys.stderr):
-        step = {"daxlab": daxlab, "vizdoom": vizdoom, "miniworld": miniworld, "mujoco": mujoco}[name](
-            **json.loads(arguments)
-        )
+        step = WORLDS[name](**json.loads(arguments))
         step()
     print("ready", flush=True)
     sys.stdin.readline()

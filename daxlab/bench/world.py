@@ -47,7 +47,7 @@ def bench_world(
         "step": measure(many, False, seconds, repeats),
         "step + pixels": measure(many, True, seconds, repeats),
     }
-    if jax.default_backend() == "cpu" and len(cores) > 1:
+    if with_peers and jax.default_backend() == "cpu" and len(cores) > 1:
         asked = {"level": level, "rooms": rooms, "width": width, "height": height}
         report["step + pixels, a process a core"] = peers.rate("daxlab", asked, cores, seconds, repeats)
     if with_peers:

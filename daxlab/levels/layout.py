@@ -99,9 +99,7 @@ def _draw_desk(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
     )
 
 
-def scatter(
-    key: Array, half: Float[Array, "n 2"], room: Float[Array, " 2"], gap: float
-) -> Float[Array, "n 2"]:
+def scatter(key: Array, half: Float[Array, "n 2"], room: Float[Array, " 2"], gap: float) -> Float[Array, "n 2"]:
     """Centres for rectangles of these half extents, one after another, each with a gap to those before it."""
     n = half.shape[0]
     tries = jax.random.uniform(key, (n, CANDIDATES, 2), minval=-1.0, maxval=1.0)

@@ -32,7 +32,7 @@ class Level:
     furniture: tuple[str, ...] = ()
     """Immovable things that stand in the room."""
     setting: Literal["room", "desk"] = "room"
-    """room: objects stand anywhere on the floor. desk: they stand on a desk before an agent that only turns its head."""
+    """room: objects stand on the floor. desk: they stand on a desk before an agent that only turns its head."""
     room: tuple[float, float, float] = (5.0, 5.0, 2.6)
     """Width, depth and height, metres."""
     gap: float = 0.5

@@ -24,7 +24,7 @@ from daxlab.assets.mesh import MAX_FACES
 from daxlab.render import setup
 from daxlab.render.scene import Scene
 
-TILE_HEIGHT, TILE_WIDTH = 8, 16
+TILE_HEIGHT, TILE_WIDTH = 8, 32
 """Pixels of a tile, powers of two; both divide 96×72."""
 TILE_WARPS = 1
 """Warps of a tile. One: what is read or reduced for the whole tile is then done once, without barriers."""

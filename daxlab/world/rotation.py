@@ -44,7 +44,7 @@ def from_vector(v: Float[Array, "... 3"]) -> Float[Array, "... 4"]:
     return jnp.concatenate([jnp.cos(half), v * (jnp.sin(half) / (2.0 * half))], -1)
 
 
-def about_z(angle: Float[Array, "..."]) -> Float[Array, "... 4"]:
+def about_z(angle: Float[Array, ...]) -> Float[Array, "... 4"]:
     """The rotation by an angle about the vertical, counter-clockwise seen from above."""
     zero = jnp.zeros_like(angle)
     return jnp.stack([jnp.cos(angle / 2), zero, zero, jnp.sin(angle / 2)], -1)

@@ -28,7 +28,7 @@ def aimed(physics: Physics, props: Props, world: World, reach: float) -> Int[Arr
     return jnp.where(jnp.isfinite(distance), nearest, -1).astype(jnp.int32)
 
 
-def _safe(d: Float[Array, "..."]) -> Float[Array, "..."]:
+def _safe(d: Float[Array, ...]) -> Float[Array, ...]:
     """A divisor that is never zero."""
     return jnp.where(jnp.abs(d) < 1e-6, jnp.where(d < 0, -1e-6, 1e-6), d)
 
@@ -54,9 +54,7 @@ def _to_cylinders(
     return jnp.where(hit, jnp.maximum(enter, 0.0), jnp.inf)
 
 
-def _to_boxes(
-    start: Float[Array, " 3"], ray: Float[Array, " 3"], solids: Float[Array, "m 2 3"]
-) -> Float[Array, " m"]:
+def _to_boxes(start: Float[Array, " 3"], ray: Float[Array, " 3"], solids: Float[Array, "m 2 3"]) -> Float[Array, " m"]:
     """Distance along the ray to each axis-aligned box, infinite where it misses."""
     t = (solids - start) / _safe(ray)
     enter, leave = t.min(1).max(-1), t.max(1).min(-1)

@@ -1,0 +1,201 @@
+"""What a training run is made of, and the presets. Every default is the paper's (A.4.2) or says that it is ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+from daxlab.agents.config import AgentConfig, MemoryConfig, VisionConfig
+from daxlab.errors import DaxlabError, unknown
+from daxlab.learning.losses import LossConfig, OptimiserConfig
+from daxlab.levels import registry
+from daxlab.levels.spec import Level
+
+NOT_LEARNING = ("steps", "log_steps", "save_minutes")
+"""Fields that may differ between a checkpoint and the run that resumes it: they do not change what is learned."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One run: a level, an agent, and how it learns."""
+
+    level: str = "architecture_comparison/fast_map_three_objs"
+    """Name of the level."""
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    """The agent."""
+    loss: LossConfig = field(default_factory=LossConfig)
+    """Weights of the loss's terms, and the discount."""
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    """Adam's numbers."""
+    rooms: int = 1024
+    """Rooms side by side. Open in the paper (its actors ran apart from its learner); ours."""
+    unroll: int = 128
+    """Steps that each room plays between two visits of the learner."""
+    minibatch: int = 64
+    """Unrolls in one step of the optimiser ("batch size"); it must divide `rooms`."""
+    clip: float = 0.0
+    """Longest gradient (global norm); 0 leaves it as it is. Not in the paper."""
+    decode_fraction: float = 1.0
+    """Share of the steps whose observation is rebuilt, where the agent reconstructs: its dearest part."""
+    steps: int = 1_000_000_000
+    """Steps of the world to train for, over all rooms."""
+    seed: int = 0
+    """Of everything that is random: weights, rooms, actions, minibatches."""
+    log_steps: int = 500_000
+    """Steps between two lines of the log."""
+    save_minutes: float = 5.0
+    """Minutes between two checkpoints."""
+
+    def __post_init__(self) -> None:
+        """Say at once what cannot work."""
+        registry.get(self.level)
+        for name in ("rooms", "unroll", "minibatch", "steps", "log_steps"):
+            if getattr(self, name) < 1:
+                raise DaxlabError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.rooms % self.minibatch:
+            raise DaxlabError(
+                f"minibatch is {self.minibatch}, which does not divide the {self.rooms} rooms; "
+                f"try {_nearest_divisor(self.rooms, self.minibatch)}"
+            )
+        if not 0 < self.decode_fraction <= 1:
+            raise DaxlabError(f"decode_fraction is {self.decode_fraction}; it must be above 0 and at most 1")
+        if self.clip < 0 or self.save_minutes <= 0:
+            raise DaxlabError(f"clip is {self.clip} and save_minutes {self.save_minutes}; neither may be below 0")
+        if self.optimiser.learning_rate <= 0 or not 0 <= self.loss.discount <= 1:
+            raise DaxlabError(
+                f"learning_rate is {self.optimiser.learning_rate} and discount {self.loss.discount}; "
+                "the one must be above 0, the other in 0…1"
+            )
+
+    @property
+    def spec(self) -> Level:
+        """The level itself."""
+        return registry.get(self.level)
+
+    @property
+    def steps_per_update(self) -> int:
+        """Steps of the world between two visits of the learner."""
+        return self.rooms * self.unroll
+
+    @property
+    def updates(self) -> int:
+        """Visits of the learner in the whole run."""
+        return -(-self.steps // self.steps_per_update)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two configs that learn the same thing in the same way."""
+        learned = {name: value for name, value in asdict(self).items() if name not in NOT_LEARNING}
+        learned["level"] = asdict(self.spec)
+        return hashlib.sha256(json.dumps(learned, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _nearest_divisor(number: int, wanted: int) -> int:
+    return min((d for d in range(1, number + 1) if number % d == 0), key=lambda d: abs(d - wanted))
+
+
+def paper() -> TrainConfig:
+    """The paper's table, row by row."""
+    return TrainConfig()
+
+
+def room() -> TrainConfig:
+    """Ours for the full room on one GPU: differences to `paper` stand in docs/deviations.md."""
+    return TrainConfig(
+        agent=AgentConfig(
+            core="dcem_match",
+            vision=VisionConfig(dtype="bfloat16"),
+            memory=MemoryConfig(size=256, selective_write=True),
+            reconstruction=False,
+        ),
+        loss=LossConfig(policy=1.0, entropy=3e-3, reconstruction=0.1, discount=0.98),
+        optimiser=OptimiserConfig(learning_rate=3e-4),
+        rooms=2048,
+        unroll=64,
+        minibatch=256,
+        clip=1.0,
+        decode_fraction=0.25,
+        steps=100_000_000,
+        log_steps=1_000_000,
+        save_minutes=2.0,
+    )
+
+
+def desk() -> TrainConfig:
+    """Ours for the desk: small pictures, a small network, minutes on two CPU cores."""
+    return TrainConfig(
+        level="desk/fast_map_three_objs",
+        agent=AgentConfig(
+            core="dcem_match",
+            vision=VisionConfig(
+                channels=(16, 16, 32), blocks=(0, 1, 1), strides=(2, 2, 2), convolutions=1, embedding=64
+            ),
+            memory=MemoryConfig(size=64, k=4, heads=1, query=32, value=64, selective_write=True),
+            latent=128,
+            lstm=128,
+            policy=64,
+            value=64,
+            reconstruction=False,
+        ),
+        loss=LossConfig(policy=1.0, entropy=1e-2, reconstruction=0.1, discount=0.95),
+        optimiser=OptimiserConfig(learning_rate=1e-3, beta1=0.9, beta2=0.99, epsilon=1e-6),
+        rooms=128,
+        unroll=32,
+        minibatch=64,
+        clip=1.0,
+        steps=2_000_000,
+        log_steps=50_000,
+        save_minutes=1.0,
+    )
+
+
+PRESETS = {"paper": paper, "room": room, "desk": desk}
+
+
+def preset(name: str) -> TrainConfig:
+    """The preset of that name."""
+    if name not in PRESETS:
+        raise unknown("preset", name, PRESETS)
+    return PRESETS[name]()
+
+
+def change(config: Any, **options: Any) -> Any:
+    """A config with some fields changed; `__` steps into a part: `change(config, rooms=64, agent__memory__size=100)`."""
+    known = [f.name for f in fields(config)]
+    direct: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for name, value in options.items():
+        part, _, rest = name.partition("__")
+        if part not in known:
+            raise unknown(f"option of {type(config).__name__}", part, known)
+        if rest:
+            nested.setdefault(part, {})[rest] = value
+        else:
+            direct[part] = value
+    for part, changes in nested.items():
+        if not is_dataclass(getattr(config, part)):
+            raise DaxlabError(f"{part} has no parts, so there is no {part}.{next(iter(changes))}")
+        direct[part] = change(direct.get(part, getattr(config, part)), **changes)
+    return replace(config, **direct)
+
+
+def to_json(config: TrainConfig) -> dict[str, Any]:
+    """The config as plain JSON."""
+    return asdict(config)
+
+
+def from_json(data: dict[str, Any], kind: type[Any] = TrainConfig) -> Any:
+    """The config that `to_json` made it from."""
+    hints = typing.get_type_hints(kind)
+    values = {}
+    for name, value in data.items():
+        if name not in hints:
+            raise unknown(f"field of {kind.__name__}", name, hints)
+        hint = hints[name]
+        if is_dataclass(hint):
+            value = from_json(value, typing.cast("type[Any]", hint))
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
