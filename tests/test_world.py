@@ -74,7 +74,7 @@ def test_objects_hardly_ever_overlap(name):
 def test_random_play_touches_what_the_laws_are_about(name):
     """The runs above mean little unless things were moved about."""
     level = LEVELS[name]
-    props, world, _ = played(name)
+    _, world, _ = played(name)
     _, start = jax.vmap(lambda key: begin(level, key))(jax.random.split(jax.random.split(jax.random.key(11))[0], ROOMS))
     moved = np.linalg.norm(np.asarray(world.position - start.position), axis=-1)
     assert np.mean(moved > 0.2) > (0.1 if name != "desk" else 0.02)

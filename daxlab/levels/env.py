@@ -124,8 +124,7 @@ class Env:
 
     def picture(self, state: Episode, width: int | None = None, height: int | None = None) -> UInt8[Array, "h w 3"]:
         """The first-person view, at any size."""
-        size = {"width": width or self.width, "height": height or self.height}
-        return render(self.scene(state), **size, backend=self.backend)
+        return render(self.scene(state), width or self.width, height or self.height, backend=self.backend)
 
     def text(self, state: Episode) -> str:
         """The text channel, readable (for one room that is not traced)."""

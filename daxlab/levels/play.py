@@ -15,6 +15,10 @@ from daxlab.levels.episode import RUNNING, Episode
 from daxlab.levels.expert import Actor
 
 
+Carry = tuple[Episode, jax.Array, jax.Array]
+"""State, sum of rewards, whether every object was named."""
+
+
 class Results(NamedTuple):
     """One number per episode."""
 
@@ -33,13 +37,13 @@ def play(env: Env, actor: Actor, episodes: int, seed: int) -> Results:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
     keys = jax.random.split(jax.random.key(seed), episodes)
 
-    def one(carry: tuple[Episode, Float, Bool]) -> tuple[Episode, Float, Bool]:
+    def one(carry: Carry) -> Carry:
         state, reward, discovered = carry
         state = env.advance(state, actor(env.level, state))
         return state, reward + state.reward, discovered | state.visited.all()
 
     @jax.jit
-    def run(keys: jax.Array) -> tuple[Episode, Float, Bool]:
+    def run(keys: jax.Array) -> Carry:
         carry = (jax.vmap(env.start)(keys), jnp.zeros(episodes), jnp.zeros(episodes, bool))
         return jax.lax.while_loop(lambda c: (c[0].outcome == RUNNING).any(), jax.vmap(one), carry)
 

@@ -113,7 +113,7 @@ def _move_bodies(physics: Physics, props: Props, world: World) -> World:
         c = _accelerate(physics, c, held, here, world.distance * ray, dt)
         pairs = contacts.between(c, touching)
         boxes = contacts.against(c, props.solids, here) if props.solids.shape[0] else None
-        c = _rub(physics, props, c, pairs, boxes, bodies & ~held, dt)
+        c = _rub(physics, props, c, pairs, boxes, jnp.asarray(bodies) & ~held, dt)
         # In the last passes what is below carries, and whoever pushes yields (the agent and what it holds): so a
         # stack does not sink, and what is squeezed against a wall stays out of it.
         firm = jnp.where(pairs.nz != 0, pairs.nz > 0, pushes).astype(c.x.dtype)
