@@ -131,7 +131,7 @@ def desk() -> TrainConfig:
         agent=AgentConfig(
             core="dcem_match",
             vision=VisionConfig(
-                channels=(16, 16, 32), blocks=(0, 1, 1), strides=(2, 2, 2), convolutions=1, embedding=64
+                channels=(16, 16, 32), blocks=(1, 1, 1), strides=(2, 2, 2), convolutions=1, embedding=64
             ),
             memory=MemoryConfig(size=64, k=4, heads=1, query=32, value=64, selective_write=True),
             latent=128,

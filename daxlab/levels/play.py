@@ -14,7 +14,6 @@ from daxlab.levels.env import Env
 from daxlab.levels.episode import RUNNING, Episode
 from daxlab.levels.expert import Actor
 
-
 Carry = tuple[Episode, jax.Array, jax.Array]
 """State, sum of rewards, whether every object was named."""
 

@@ -1,0 +1,224 @@
+"""IMPALA on one page: all rooms act for an unroll, then the learner takes minibatches of those unrolls.
+
+World, pictures, agent and optimiser are one compiled program. Later minibatches are off-policy by as many optimiser
+steps as came before them, which V-trace corrects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax  # type: ignore[import-untyped]
+from jax import Array
+from jaxtyping import Bool, Float, Int, UInt32
+
+from daxlab.agents.agent import Agent, AgentState, make_agent, partition, with_statistics
+from daxlab.agents.novelty import Average, update_average
+from daxlab.agents.standardise import update_statistics
+from daxlab.learning.config import TrainConfig
+from daxlab.learning.diagnostics import Notes, Sums, measure, no_notes, take_notes
+from daxlab.learning.losses import actor_critic, image_loss, optimiser, text_loss, total_loss
+from daxlab.levels.env import Env, Observation, Rooms, TimeStep
+from daxlab.levels.episode import Episode
+
+
+class Actor(NamedTuple):
+    """Where acting stands: the rooms, what they show now, and what the agent remembers of each."""
+
+    rooms: Episode
+    now: TimeStep
+    memory: AgentState
+    notes: Notes
+    averages: tuple[Average, ...]
+
+
+class TrainState(NamedTuple):
+    """All that a run is at one moment."""
+
+    agent: Agent
+    optimiser: optax.OptState
+    actor: Actor
+    key: UInt32[Array, " 2"]
+    updates: Int[Array, ""]
+
+
+class Trajectory(NamedTuple):
+    """T+1 steps of B rooms, time first; the last step is the first of the next trajectory."""
+
+    observation: Observation
+    first: Bool[Array, "t1 b"]
+    reward: Float[Array, "t1 b"]
+    discount: Float[Array, "t1 b"]
+    action: Int[Array, "t1 b"]
+    logits: Float[Array, "t1 b a"]
+
+
+def new_agent(config: TrainConfig, env: Env, key: Array) -> Agent:
+    """The agent of a run before it has learned."""
+    return make_agent(
+        config.agent.core,
+        key,
+        num_actions=env.num_actions,
+        vocabulary_size=env.vocabulary_size,
+        text_length=env.text_length,
+        height=env.height,
+        width=env.width,
+        config=config.agent,
+    )
+
+
+def adam(config: TrainConfig) -> optax.GradientTransformation:
+    """The optimiser of a run."""
+    steps = optimiser(config.optimiser)
+    return optax.chain(optax.clip_by_global_norm(config.clip), steps) if config.clip else steps
+
+
+def start(config: TrainConfig, rooms: Rooms) -> TrainState:
+    """The state of a run at its first step."""
+    k_agent, k_rooms, k_run = jax.random.split(jax.random.key(config.seed), 3)
+    agent = new_agent(config, rooms.env, k_agent)
+    actor = start_actor(rooms, agent, k_rooms)
+    return TrainState(
+        agent, adam(config).init(partition(agent)[0]), actor, jax.random.key_data(k_run), jnp.zeros((), jnp.int32)
+    )
+
+
+def start_actor(rooms: Rooms, agent: Agent, key: Array) -> Actor:
+    """Fresh rooms, and an agent that remembers nothing."""
+    states, now = jax.jit(rooms.reset)(key)
+    memory, notes = jax.tree.map(
+        lambda x: jnp.repeat(x[None], rooms.count, axis=0), (agent.initial_state(), no_notes(rooms.env.level))
+    )
+    return Actor(states, now, memory, jax.vmap(take_notes)(notes, states), agent.initial_averages())
+
+
+def act(config: TrainConfig, rooms: Rooms, agent: Agent, actor: Actor, key: Array) -> tuple[Actor, Trajectory, Sums]:
+    """Play one unroll in every room."""
+    level = rooms.env.level
+
+    def step(actor: Actor, key: Array) -> tuple[Actor, tuple[Trajectory, Sums]]:
+        now = actor.now
+        memory, output = jax.vmap(agent.step)(actor.memory, now.observation, now.first)
+        action = jax.random.categorical(key, output.logits)
+        intrinsic, averages = _intrinsic(agent, actor, output.rows)
+        seen = Trajectory(
+            now.observation,
+            now.first,
+            now.reward + intrinsic,
+            now.discount * config.loss.discount,
+            action,
+            output.logits,
+        )
+        told = jax.vmap(measure, in_axes=(None, 0, 0, 0, 0, 0))(
+            level, actor.notes, actor.rooms, now.last, output.logits, output.reads
+        )
+        told |= {"steps": jnp.ones(rooms.count), "intrinsic": intrinsic}
+        states, after = rooms.step(actor.rooms, action)
+        notes = jax.vmap(take_notes)(actor.notes, states)
+        return Actor(states, after, memory, notes, averages), (seen, jax.tree.map(jnp.sum, told))
+
+    actor, (steps, told) = jax.lax.scan(step, actor, jax.random.split(key, config.unroll))
+    # The unroll's end bootstraps the value; nothing is done there yet.
+    end = actor.now
+    intrinsic = jnp.zeros(rooms.count)
+    if config.agent.novelty.enabled:
+        output = jax.vmap(agent.step)(actor.memory, end.observation, end.first)[1]
+        intrinsic = _intrinsic(agent, actor, output.rows)[0]
+    nothing = jax.tree.map(lambda x: jnp.zeros_like(x[0]), (steps.action, steps.logits))
+    final = Trajectory(
+        end.observation, end.first, end.reward + intrinsic, end.discount * config.loss.discount, *nothing
+    )
+    trajectory = jax.tree.map(lambda xs, x: jnp.concatenate([xs, x[None]]), steps, final)
+    return actor, trajectory, jax.tree.map(jnp.sum, told)
+
+
+def _intrinsic(agent: Agent, actor: Actor, rows: tuple[Array, ...]) -> tuple[Array, tuple[Average, ...]]:
+    """NGU reward of each room, and the lifetime averages after it."""
+    if not agent.config.novelty.enabled:
+        return jnp.zeros(actor.now.reward.shape), actor.averages
+    reward, parts = jax.vmap(agent.novelty, in_axes=(0, 0, 0, None))(
+        actor.memory, actor.now.first, rows, actor.averages
+    )
+    pairs = zip(actor.averages, parts, strict=True)
+    return reward, tuple(update_average(average, part.total, part.terms) for average, part in pairs)
+
+
+def loss(
+    weights: Agent, rest: Agent, config: TrainConfig, memory: AgentState, batch: Trajectory, key: Array
+) -> tuple[Float[Array, ""], tuple[Array, Sums]]:
+    """The loss of a minibatch, the visual codes of its steps, and what to log."""
+    agent = eqx.combine(weights, rest)
+    _, output = jax.vmap(agent.unroll, in_axes=(0, 1, 1), out_axes=(0, 1))(memory, batch.observation, batch.first)
+    each = jax.vmap(actor_critic, in_axes=1)(
+        output.logits, output.value, batch.logits, batch.action, batch.reward, batch.discount, batch.first
+    )
+    terms = jax.tree.map(jnp.mean, each)
+    image = text = jnp.zeros(())
+    if config.agent.reconstruction:
+        rebuilt = max(1, round(config.decode_fraction * config.unroll))
+        chosen = jax.random.permutation(key, config.unroll)[:rebuilt]
+        e, observation = jax.tree.map(lambda x: x[chosen], (output.e, batch.observation))
+        drawn = jax.vmap(jax.vmap(agent.reconstruct))(e)
+        image = jnp.mean(jax.vmap(jax.vmap(image_loss))(drawn.image, observation.rgb))
+        text = jnp.mean(jax.vmap(jax.vmap(text_loss))(drawn.text, observation.text))
+    total = total_loss(config.loss, terms, image, text)
+    sums = {
+        "minibatches": jnp.ones(()),
+        "loss": total,
+        "loss_policy": terms.policy,
+        "loss_value": terms.value,
+        "loss_image": image,
+        "loss_text": text,
+        "entropy": terms.entropy,
+        "value_error": terms.error,
+        "rho": terms.rho,
+    }
+    return total, (output.v, sums)
+
+
+def learn(
+    config: TrainConfig, agent: Agent, state: optax.OptState, memory: AgentState, trajectory: Trajectory, key: Array
+) -> tuple[Agent, optax.OptState, Sums]:
+    """One pass over the unrolls in minibatches. `memory` is what the agent remembered as they began."""
+    k_order, k_rest = jax.random.split(key)
+    batches = config.rooms // config.minibatch
+    order = jax.random.permutation(k_order, config.rooms).reshape(batches, config.minibatch)
+
+    def step(carry: tuple[Agent, optax.OptState], job: tuple[Array, Array]) -> tuple[Any, Sums]:
+        agent, state = carry
+        index, key = job
+        weights, rest = partition(agent)
+        sequences = jax.tree.map(lambda x: jnp.take(x, index, axis=1), trajectory)
+        memories = jax.tree.map(lambda x: jnp.take(x, index, axis=0), memory)
+        gradient, (codes, sums) = jax.grad(loss, has_aux=True)(weights, rest, config, memories, sequences, key)
+        sums |= {"gradient": optax.global_norm(gradient)}
+        change, state = adam(config).update(gradient, state, weights)
+        agent = eqx.combine(optax.apply_updates(weights, change), rest)
+        agent = with_statistics(agent, update_statistics(agent.statistics, codes))
+        return (agent, state), sums
+
+    jobs = (order, jax.random.split(k_rest, batches))
+    (agent, state), sums = jax.lax.scan(step, (agent, state), jobs)
+    return agent, state, jax.tree.map(jnp.sum, sums)
+
+
+def make_update(config: TrainConfig, rooms: Rooms, repeats: int = 1) -> Callable[[TrainState], tuple[TrainState, Sums]]:
+    """The compiled program: act, then learn, so many times; what it is given is used up."""
+
+    def once(state: TrainState, _: None) -> tuple[TrainState, Sums]:
+        next_key, k_act, k_learn = jax.random.split(jax.random.wrap_key_data(state.key), 3)
+        actor, trajectory, told = act(config, rooms, state.agent, state.actor, k_act)
+        agent, adam_state, learned = learn(
+            config, state.agent, state.optimiser, state.actor.memory, trajectory, k_learn
+        )
+        return TrainState(agent, adam_state, actor, jax.random.key_data(next_key), state.updates + 1), told | learned
+
+    def many(state: TrainState) -> tuple[TrainState, Sums]:
+        state, sums = jax.lax.scan(once, state, length=repeats)
+        return state, jax.tree.map(jnp.sum, sums)
+
+    return jax.jit(many, donate_argnums=0)
