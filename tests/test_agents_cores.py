@@ -273,3 +273,19 @@ def test_dcem_match_reads_the_views_whose_name_is_heard():
         assert float(share) == pytest.approx(
             float(reads.weights[t, :, : len(same)].sum() / max(1e-9, reads.weights[t].sum()))
         )
+
+
+@pytest.mark.parametrize("core", ["dnc", "dcem"])
+def test_acting_writes_to_the_memory_in_place(core):
+    """The compiled loop over steps holds no copy of the memory: at full size that would cost more than all the rest."""
+    rooms, size = 3, 77
+    core = make(core, size=size)
+    state = jax.tree.map(lambda a: jnp.stack([a] * rooms), core.initial())
+    x = jax.tree.map(lambda a: np.stack([a] * rooms, axis=1), inputs(0))
+
+    def act(state, x):
+        return jax.lax.scan(lambda state, x: jax.vmap(lambda *a: core.step(*a))(state, x), state, x)
+
+    program = jax.jit(act, donate_argnums=0).lower(state, x).compile().as_text()
+    assert f"[{rooms},{size}," in program
+    assert not [line for line in program.splitlines() if f"[{rooms},{size}," in line.split("(")[0] and " copy(" in line]

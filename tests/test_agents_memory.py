@@ -17,7 +17,7 @@ def filled(size: int, writes: int, width: int = 3, key: int = 0) -> memory.Ring:
     ring = memory.empty(size, (width, 1), "float32")
     keys = np.float32(np.random.default_rng(key).normal(size=(writes, width)))
     for n in range(writes):
-        ring = write(ring, (keys[n], np.full(1, n, np.float32)), np.array(True))
+        ring = write(ring, (keys[n], np.full(1, n, np.float32)), np.array(True), np.zeros(1))
     return ring
 
 
@@ -36,7 +36,7 @@ def test_the_ring_forgets_its_oldest_row_at_exactly_m(writes):
 
 def test_a_step_that_is_not_written_changes_nothing_but_the_clock():
     ring = filled(4, 6)
-    after = write(ring, (np.ones(3), np.ones(1)), np.array(False))
+    after = write(ring, (np.ones(3), np.ones(1)), np.array(False), np.zeros(1))
     assert int(after.clock) == int(ring.clock) + 1
     for a, b in zip(jax.tree.leaves(ring._replace(clock=0)), jax.tree.leaves(after._replace(clock=0)), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -103,7 +103,7 @@ class DCEM(eqx.Module):
         """One step: read, think, write."""
         ring = memory.begin(state.ring, x.first)
         lstm, output = self._advance(reset(state.lstm, x.first), memory.table(ring), self._prepare(x), x.v)
-        ring = memory.write(ring, self._rows(x), x.write)
+        ring = memory.write(ring, self._rows(x), x.write, after=output.e)
         return DCEMState(lstm, ring), output._replace(rows=(x.l, x.v))
 
     def unroll(self, state: DCEMState, x: CoreInput) -> tuple[DCEMState, CoreOutput]:

@@ -83,7 +83,7 @@ class DNC(eqx.Module):
         lstm = self.cell(lstm, e)
         r, reads = self._read(memory.table(ring), lstm.h)
         row = e if self.config.write_gradient else jax.lax.stop_gradient(e)
-        ring = memory.write(ring, (row,), x.write)
+        ring = memory.write(ring, (row,), x.write, after=r)
         return DNCState(lstm, ring, r), CoreOutput(e, lstm.h, reads, (e,))
 
     def _read(self, table: memory.Table, h: Float[Array, " h"]) -> tuple[Float[Array, " r"], Reads]:

@@ -181,7 +181,8 @@ class GTrXL(eqx.Module):
         e, inputs, h, attention = self._layers(x, ring.columns, visible[None], place)
         by_distance = jnp.append(self.size, memory.newest_first(ring))
         reads = _reads(attention[:, 0, by_distance], ring.clock)
-        ring = memory.write(ring, tuple(i[0] for i in jax.lax.stop_gradient(inputs)), jnp.array(True))
+        rows = tuple(i[0] for i in jax.lax.stop_gradient(inputs))
+        ring = memory.write(ring, rows, jnp.array(True), after=h[0])
         return GTrXLState(ring), CoreOutput(e[0], h[0], reads, ())
 
     def unroll(self, state: GTrXLState, x: CoreInput) -> tuple[GTrXLState, CoreOutput]:

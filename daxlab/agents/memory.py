@@ -87,11 +87,16 @@ def begin(ring: Ring, first: Bool[Array, ""]) -> Ring:
     return ring._replace(written=jnp.where(first, 0, ring.written), clock=jnp.where(first, 0, ring.clock))
 
 
-def write(ring: Ring, rows: tuple[Array, ...], wanted: Bool[Array, ""]) -> Ring:
-    """End the step: write its row, if wanted, over the oldest."""
+def write(ring: Ring, rows: tuple[Array, ...], wanted: Bool[Array, ""], after: Float[Array, " r"]) -> Ring:
+    """End the step: write its row, if wanted, over the oldest.
+
+    `after` is whatever was made of this step's reads. XLA writes in place only if it can see that the reads come first;
+    else it copies the whole ring, at every step. A condition that always holds makes the row depend on them.
+    """
+    has_read = jnp.sum(jax.lax.stop_gradient(after) ** 2) >= 0
     slot = ring.written % ring.time.shape[0]
     columns = tuple(
-        column.at[slot].set(jnp.where(wanted, row.astype(column.dtype), column[slot]))
+        column.at[slot].set(jnp.where(wanted & has_read, row.astype(column.dtype), column[slot]))
         for column, row in zip(ring.columns, rows, strict=True)
     )
     time = ring.time.at[slot].set(jnp.where(wanted, ring.clock, ring.time[slot]))
