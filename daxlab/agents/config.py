@@ -98,6 +98,8 @@ class MemoryConfig:
     """Write only for `window` steps after the text changed (A.1.1), not at every step."""
     window: int = 3
     """Steps that are written after a change of the text, w."""
+    skip_present: bool = False
+    """Do not read rows whose text is the one heard now: they say nothing new (dcem and dcem_match; ours)."""
     write_gradient: bool = False
     """Let gradients flow from a read into the embeddings that were written earlier in the same unroll."""
     dtype: Precision = "float32"

@@ -84,8 +84,10 @@ class DCEM(eqx.Module):
         l, v = config.language.embedding, config.vision.embedding  # noqa: E741
         heads = config.memory.heads
         self.match = config.core == "dcem_match"
-        self.query_x = Linear(keys[0], v + l, heads * l)
-        self.query_h = Linear(keys[1], config.lstm, heads * l, bias=False)
+        # A query that starts from what is heard starts with nothing else.
+        scale = 0.0 if self.match else 1.0
+        self.query_x = Linear(keys[0], v + l, heads * l, scale=scale)
+        self.query_h = Linear(keys[1], config.lstm, heads * l, bias=False, scale=scale)
         self.aggregation = Aggregation(keys[2], v, config.memory.query, config.memory.value)
         self.latent_x = Linear(keys[3], v + l, config.latent)
         self.latent_h = Linear(keys[4], config.lstm, config.latent, bias=False)
@@ -102,7 +104,7 @@ class DCEM(eqx.Module):
     def step(self, state: DCEMState, x: CoreInput) -> tuple[DCEMState, CoreOutput]:
         """One step: read, think, write."""
         ring = memory.begin(state.ring, x.first)
-        lstm, output = self._advance(reset(state.lstm, x.first), memory.table(ring), self._prepare(x), x.v)
+        lstm, output = self._advance(reset(state.lstm, x.first), memory.table(ring), self._prepare(x), x)
         ring = memory.write(ring, self._rows(x), x.write, after=output.e)
         return DCEMState(lstm, ring), output._replace(rows=(x.l, x.v))
 
@@ -116,7 +118,7 @@ class DCEM(eqx.Module):
         def body(lstm: LSTMState, step: tuple[Prepared, CoreInput, memory.Moments]) -> tuple[LSTMState, CoreOutput]:
             prepared, x, now = step
             table = memory.table_at(window, now, self.config.size)
-            return self._advance(reset(lstm, x.first), table, prepared, x.v)
+            return self._advance(reset(lstm, x.first), table, prepared, x)
 
         lstm, output = jax.lax.scan(body, state.lstm, (self._prepare(x), x, at))
         return DCEMState(lstm, memory.close(ring, rows, at, x.write)), output._replace(rows=(x.l, x.v))
@@ -133,10 +135,12 @@ class DCEM(eqx.Module):
         return Prepared(query, self.latent_x(inputs))
 
     def _advance(
-        self, lstm: LSTMState, table: memory.Table, prepared: Prepared, v: Float[Array, " v"]
+        self, lstm: LSTMState, table: memory.Table, prepared: Prepared, x: CoreInput
     ) -> tuple[LSTMState, CoreOutput]:
         query = prepared.query + self.query_h(lstm.h).reshape(prepared.query.shape)
-        r, reads = self._read(table, query, v)
+        if self.config.skip_present:
+            table = memory.without(table, x.l)
+        r, reads = self._read(table, query, x.v)
         e = jax.nn.relu(prepared.latent + self.latent_h(lstm.h) + self.latent_r(r))
         lstm = self.cell(lstm, e)
         return lstm, CoreOutput(e, lstm.h, reads, ())

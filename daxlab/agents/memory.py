@@ -21,6 +21,9 @@ from jaxtyping import Bool, Float, Int
 TIE = 4096
 """Similarities are compared in steps of 1/TIE, so that float rounding does not choose among rows of equal keys."""
 
+SAME = 0.999
+"""Keys of at least this cosine similarity are the same text (rows may be stored in bfloat16)."""
+
 
 class Ring(NamedTuple):
     """M rows of one or more columns. Rows beyond `written` hold leftovers of earlier episodes and are never seen."""
@@ -156,6 +159,12 @@ def close(ring: Ring, rows: tuple[Array, ...], at: Moments, wanted: Bool[Array, 
         for column, row in zip(ring.columns, rows, strict=True)
     )
     return Ring(columns, ring.time.at[slot].set(at.clock, mode="drop"), written, clock)
+
+
+def without(table: Table, key: Float[Array, " d"]) -> Table:
+    """The table less the rows whose key is this one."""
+    similarity = table.columns[0].astype(jnp.float32) @ unit(key) * table.inverse
+    return table._replace(visible=table.visible & (jax.lax.stop_gradient(similarity) < SAME))
 
 
 def inverse_length(x: Float[Array, "... d"]) -> Float[Array, ...]:
