@@ -21,7 +21,7 @@ from daxlab.agents.dcem import DCEM
 from daxlab.agents.dnc import DNC
 from daxlab.agents.gtrxl import GTrXL
 from daxlab.agents.heads import Heads
-from daxlab.agents.language import Language
+from daxlab.agents.language import PADDING, Language
 from daxlab.agents.lstm import LSTMCore
 from daxlab.agents.novelty import Average, Novelty, initial_average, novelty
 from daxlab.agents.reconstruction import ImageDecoder, LanguageDecoder
@@ -174,7 +174,8 @@ class Agent(eqx.Module):
         self, state: WriteState, text: Int[Array, "t n"], first: Bool[Array, " t"]
     ) -> tuple[WriteState, Bool[Array, " t"]]:
         state, write = selective_write(state, text, first, self.config.memory.window)
-        return state, write if self.config.memory.selective_write else jnp.ones_like(write)
+        write = write if self.config.memory.selective_write else jnp.ones_like(write)
+        return state, write & jnp.any(text != PADDING, axis=-1) if self.config.memory.worded_only else write
 
 
 def make_agent(

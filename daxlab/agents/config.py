@@ -98,6 +98,14 @@ class MemoryConfig:
     """Write only for `window` steps after the text changed (A.1.1), not at every step."""
     window: int = 3
     """Steps that are written after a change of the text, w."""
+    query_gain: float = 1.0
+    """Scale of the learned part of `dcem_match`'s query, q = l + gain · q(v, l, h); at 0 the query is what is heard."""
+    match_sum: bool = False
+    """`dcem_match` also reads Σ v ⊙ m̂ / width, the match as one number a head."""
+    worded_only: bool = False
+    """Write only while something is heard: a row without words has no key to be found by (ours)."""
+    private_language: bool = False
+    """`dcem_match` only: the language encoder learns from looking things up, not from the policy's own use of l (ours)."""
     skip_present: bool = False
     """Do not read rows whose text is the one heard now: they say nothing new (dcem and dcem_match; ours)."""
     write_gradient: bool = False

@@ -91,7 +91,7 @@ class DCEM(eqx.Module):
         self.aggregation = Aggregation(keys[2], v, config.memory.query, config.memory.value)
         self.latent_x = Linear(keys[3], v + l, config.latent)
         self.latent_h = Linear(keys[4], config.lstm, config.latent, bias=False)
-        read = heads * (config.memory.value + (v if self.match else 0))
+        read = heads * (config.memory.value + (v + config.memory.match_sum if self.match else 0))
         self.latent_r = Linear(keys[5], read, config.latent, bias=False)
         self.cell = LSTMCell(keys[6], config.latent, config.lstm)
         self.widths = (l, v)
@@ -131,13 +131,16 @@ class DCEM(eqx.Module):
         inputs = jnp.concatenate([x.v, x.l], axis=-1)
         query = self.query_x(inputs).reshape(*x.l.shape[:-1], self.config.heads, self.widths[0])
         if self.match:
-            query = query + x.l[..., None, :]
+            query = self.config.query_gain * query + x.l[..., None, :]
+            if self.config.private_language:
+                inputs = jnp.concatenate([x.v, jax.lax.stop_gradient(x.l)], axis=-1)
         return Prepared(query, self.latent_x(inputs))
 
     def _advance(
         self, lstm: LSTMState, table: memory.Table, prepared: Prepared, x: CoreInput
     ) -> tuple[LSTMState, CoreOutput]:
-        query = prepared.query + self.query_h(lstm.h).reshape(prepared.query.shape)
+        gain = self.config.query_gain if self.match else 1.0
+        query = prepared.query + gain * self.query_h(lstm.h).reshape(prepared.query.shape)
         if self.config.skip_present:
             table = memory.without(table, x.l)
         r, reads = self._read(table, query, x.v)
@@ -153,5 +156,7 @@ class DCEM(eqx.Module):
         memories = weights[..., None] * memory.gather(table, 1, recalled.rows)
         r = self.aggregation(memories, recalled.valid)
         if self.match:
-            r = jnp.concatenate([r, v * jnp.sum(memories, axis=1)], axis=-1)
+            match = v * jnp.sum(memories, axis=1)
+            parts = [r, match, jnp.mean(match, axis=-1, keepdims=True)] if self.config.match_sum else [r, match]
+            r = jnp.concatenate(parts, axis=-1)
         return r.reshape(-1), Reads(weights, recalled.time)

@@ -30,8 +30,9 @@ class Language(eqx.Module):
     def __init__(self, key: PRNGKeyArray, config: LanguageConfig, vocabulary_size: int) -> None:
         k_words, k_query, k_key, k_value, k_output = jax.random.split(key, 5)
         self.words = initial_weights(k_words, (vocabulary_size, config.word), 1)
-        self.query = Linear(k_query, config.word, config.query)
-        self.key = Linear(k_key, config.word, config.query)
+        # Attention starts even, so that a word means the same in every sentence before anything is learned.
+        self.query = Linear(k_query, config.word, config.query, scale=0.1)
+        self.key = Linear(k_key, config.word, config.query, scale=0.1)
         self.value = Linear(k_value, config.word, config.value)
         self.output = Linear(k_output, config.value, config.embedding)
 

@@ -8,7 +8,7 @@ import typing
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from daxlab.agents.config import AgentConfig, MemoryConfig, VisionConfig
+from daxlab.agents.config import CORES, RING_CORES, AgentConfig, MemoryConfig, TransformerConfig, VisionConfig
 from daxlab.errors import DaxlabError, unknown
 from daxlab.learning.losses import LossConfig, OptimiserConfig
 from daxlab.levels import registry
@@ -138,7 +138,9 @@ def desk() -> TrainConfig:
             lstm=128,
             policy=64,
             value=64,
+            transformer=TransformerConfig(layers=2, width=64, heads=4, head=16, mlp=64),
             reconstruction=False,
+            standardise=True,
         ),
         loss=LossConfig(policy=1.0, entropy=1e-2, reconstruction=0.1, discount=0.95),
         optimiser=OptimiserConfig(learning_rate=1e-3, beta1=0.9, beta2=0.99, epsilon=1e-6),
@@ -162,8 +164,18 @@ def preset(name: str) -> TrainConfig:
     return PRESETS[name]()
 
 
+def with_agent(config: TrainConfig, name: str) -> TrainConfig:
+    """The config with another agent; options that need an external memory are dropped where it has none."""
+    if name not in CORES:
+        raise unknown("agent", name, CORES)
+    agent = config.agent
+    if name not in RING_CORES:
+        agent = change(agent, memory__selective_write=False, memory__write_gradient=False, novelty__enabled=False)
+    return replace(config, agent=replace(agent, core=name))
+
+
 def change(config: Any, **options: Any) -> Any:
-    """A config with some fields changed; `__` steps into a part: `change(config, rooms=64, agent__memory__size=100)`."""
+    """A config with some fields changed; `__` steps into a part: `change(config, rooms=64, agent__lstm=100)`."""
     known = [f.name for f in fields(config)]
     direct: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}

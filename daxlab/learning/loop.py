@@ -6,6 +6,7 @@ steps as came before them, which V-trace corrects.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,13 +17,13 @@ import optax  # type: ignore[import-untyped]
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt32
 
-from daxlab.agents.agent import Agent, AgentState, make_agent, partition, with_statistics
+from daxlab.agents.agent import Agent, AgentState, Observation, make_agent, partition, with_statistics
 from daxlab.agents.novelty import Average, update_average
 from daxlab.agents.standardise import update_statistics
 from daxlab.learning.config import TrainConfig
 from daxlab.learning.diagnostics import Notes, Sums, measure, no_notes, take_notes
 from daxlab.learning.losses import actor_critic, image_loss, optimiser, text_loss, total_loss
-from daxlab.levels.env import Env, Observation, Rooms, TimeStep
+from daxlab.levels.env import Env, Rooms, TimeStep
 from daxlab.levels.episode import Episode
 
 
@@ -102,11 +103,12 @@ def act(config: TrainConfig, rooms: Rooms, agent: Agent, actor: Actor, key: Arra
 
     def step(actor: Actor, key: Array) -> tuple[Actor, tuple[Trajectory, Sums]]:
         now = actor.now
-        memory, output = jax.vmap(agent.step)(actor.memory, now.observation, now.first)
+        observation = Observation(*now.observation)
+        memory, output = jax.vmap(agent.step)(actor.memory, observation, now.first)
         action = jax.random.categorical(key, output.logits)
         intrinsic, averages = _intrinsic(agent, actor, output.rows)
         seen = Trajectory(
-            now.observation,
+            observation,
             now.first,
             now.reward + intrinsic,
             now.discount * config.loss.discount,
@@ -124,14 +126,13 @@ def act(config: TrainConfig, rooms: Rooms, agent: Agent, actor: Actor, key: Arra
     actor, (steps, told) = jax.lax.scan(step, actor, jax.random.split(key, config.unroll))
     # The unroll's end bootstraps the value; nothing is done there yet.
     end = actor.now
+    observation = Observation(*end.observation)
     intrinsic = jnp.zeros(rooms.count)
     if config.agent.novelty.enabled:
-        output = jax.vmap(agent.step)(actor.memory, end.observation, end.first)[1]
+        output = jax.vmap(agent.step)(actor.memory, observation, end.first)[1]
         intrinsic = _intrinsic(agent, actor, output.rows)[0]
     nothing = jax.tree.map(lambda x: jnp.zeros_like(x[0]), (steps.action, steps.logits))
-    final = Trajectory(
-        end.observation, end.first, end.reward + intrinsic, end.discount * config.loss.discount, *nothing
-    )
+    final = Trajectory(observation, end.first, end.reward + intrinsic, end.discount * config.loss.discount, *nothing)
     trajectory = jax.tree.map(lambda xs, x: jnp.concatenate([xs, x[None]]), steps, final)
     return actor, trajectory, jax.tree.map(jnp.sum, told)
 
@@ -202,13 +203,11 @@ def learn(
         return (agent, state), sums
 
     jobs = (order, jax.random.split(k_rest, batches))
-    # XLA's CPU backend is a hundred times slower at a convolution's gradient inside a loop (jax-ml/jax#12868).
-    flat = jax.default_backend() == "cpu"
-    (agent, state), sums = jax.lax.scan(step, (agent, state), jobs, unroll=batches if flat else 1)
-    return agent, state, jax.tree.map(jnp.sum, sums)
+    (agent, state), sums = _repeat(step, (agent, state), jobs, batches)
+    return agent, state, sums
 
 
-def make_update(config: TrainConfig, rooms: Rooms, repeats: int = 1) -> Callable[[TrainState], tuple[TrainState, Sums]]:
+def make_update(config: TrainConfig, rooms: Rooms, repeats: int = 1) -> Any:
     """The compiled program: act, then learn, so many times; what it is given is used up."""
 
     def once(state: TrainState, _: None) -> tuple[TrainState, Sums]:
@@ -220,7 +219,21 @@ def make_update(config: TrainConfig, rooms: Rooms, repeats: int = 1) -> Callable
         return TrainState(agent, adam_state, actor, jax.random.key_data(next_key), state.updates + 1), told | learned
 
     def many(state: TrainState) -> tuple[TrainState, Sums]:
-        state, sums = jax.lax.scan(once, state, length=repeats, unroll=repeats if jax.default_backend() == "cpu" else 1)
-        return state, jax.tree.map(jnp.sum, sums)
+        return _repeat(once, state, None, repeats)
 
     return jax.jit(many, donate_argnums=0)
+
+
+def _repeat(step: Callable[[Any, Any], tuple[Any, Sums]], carry: Any, jobs: Any, length: int) -> tuple[Any, Sums]:
+    """`lax.scan` that adds up what it is told; on a CPU without a loop.
+
+    XLA's CPU backend is a hundred times slower at a convolution's gradient inside of one (jax-ml/jax#12868).
+    """
+    if jax.default_backend() != "cpu":
+        carry, sums = jax.lax.scan(step, carry, jobs, length=length)
+        return carry, jax.tree.map(jnp.sum, sums)
+    total: Sums = {}
+    for i in range(length):
+        carry, sums = step(carry, jax.tree.map(operator.itemgetter(i), jobs))
+        total = {name: total.get(name, 0.0) + value for name, value in sums.items()}
+    return carry, total

@@ -1,0 +1,173 @@
+"""The commands that train, evaluate and list agents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from daxlab.errors import DaxlabError
+
+LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train an agent, in a folder with its config, log, curve and checkpoints.
+
+    Ctrl-C saves and says how to go on.
+
+    Example: daxlab train desk/fast_map_three_objs --agent dcem_match --budget 9m
+    """
+
+    level: LevelName = "desk/fast_map_three_objs"
+    """Name of the level (see: daxlab levels)."""
+    agent: str | None = None
+    """lstm, dnc, dcem, dcem_match or gtrxl; the preset's unless given."""
+    preset: str | None = None
+    """paper, room or desk: where all other numbers come from. Unless given: desk for desk levels, room for the rest."""
+    reconstruction: bool | None = None
+    """Rebuild picture and text from the latent (the paper's "+ R"); the preset's unless given."""
+    steps: int | None = None
+    """Steps of the world, over all rooms; the preset's unless given."""
+    seed: int = 0
+    """Of everything that is random."""
+    budget: str | None = None
+    """Time to stop after, compilation and saving included: 90s, 9m, 1h30m."""
+    out: Path | None = None
+    """Folder of the run; runs/LEVEL-AGENT-SEED unless given."""
+    resume: Path | None = None
+    """Go on with the run in this folder; only --steps, --budget and --light count then."""
+    light: bool = False
+    """Save weights, optimiser, statistics, step and key only, in files of at most 16 MiB; rooms restart on resume."""
+    set: tuple[str, ...] = ()
+    """Any other field of the config: --set rooms=64 agent.memory.size=100 optimiser.learning_rate=1e-3"""
+
+    def run(self) -> None:
+        """Train."""
+        from daxlab.learning.progress import duration
+        from daxlab.learning.run import train
+
+        budget = None if self.budget is None else duration(self.budget)
+        if self.resume is not None:
+            train(None, self.resume, budget=budget, light=self.light, steps=self.steps)
+            return
+        config = self.config()
+        name = f"{config.level.replace('/', '-')}-{config.agent.core}-{config.seed}"
+        train(config, self.out or Path("runs") / name, budget=budget, light=self.light)
+
+    def config(self) -> Any:
+        """The config that the flags ask for."""
+        from daxlab.learning.config import change, preset, with_agent
+
+        config = preset(self.preset or ("desk" if self.level.startswith("desk/") else "room"))
+        config = change(config, level=self.level, seed=self.seed)
+        if self.agent is not None:
+            config = with_agent(config, self.agent)
+        if self.reconstruction is not None:
+            config = change(config, agent__reconstruction=self.reconstruction)
+        if self.steps is not None:
+            config = change(config, steps=self.steps)
+        return change(config, **dict(_setting(text) for text in self.set))
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """`agent.memory.size=100` as a name and a value."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise DaxlabError(f"--set takes field=value, for example rooms=64; got {text!r}")
+    try:
+        parsed = json.loads(value.lower() if value.lower() in ("true", "false") else value)
+    except json.JSONDecodeError:
+        parsed = value
+    return name.replace(".", "__"), tuple(parsed) if isinstance(parsed, list) else parsed
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Play a fixed set of episodes with frozen weights: success with its interval, lift rate, length, return.
+
+    Example: daxlab evaluate runs/first --episodes 500 --json
+    """
+
+    weights: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN_OR_WEIGHTS")]
+    """Folder of a run, a checkpoint in it, or a weights file."""
+    level: str | None = None
+    """Level to play; the one it was trained on unless given."""
+    episodes: int = 500
+    """How many episodes."""
+    seed: int = 0
+    """Which episodes."""
+    greedy: bool = False
+    """Take the likeliest action; actions are drawn from the policy otherwise, as in training."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Play and print."""
+        from daxlab.learning.evaluate import evaluate, to_text
+        from daxlab.learning.run import use_compilation_cache
+
+        use_compilation_cache()
+        result = evaluate(self.weights, self.level, self.episodes, self.seed, self.greedy)
+        if self.as_json:
+            print(to_text(result))
+            return
+        low, high = result["interval"]
+        print(f"{result['agent']} on {result['level']}, trained for {result['trained_steps']:,} steps")
+        print(f"success   {result['success']:.3f}  ({low:.3f}…{high:.3f}; chance {result['chance']:.3f})")
+        print(
+            f"lift rate {result['lift_rate']:.3f}\nlength    {result['length']:.1f}\nreturn    {result['return']:.3f}"
+        )
+
+
+@dataclass(frozen=True)
+class Agents:
+    """List the agents with their parameter counts.
+
+    Example: daxlab agents --preset paper
+    """
+
+    preset: str = "paper"
+    """paper, room or desk: the sizes."""
+    reconstruction: bool = True
+    """Count the decoders too."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Print a row an agent."""
+        rows = agent_table(self.preset, self.reconstruction)
+        if self.as_json:
+            print(json.dumps(rows, indent=2))
+            return
+        for row in rows:
+            print(f"{row['agent']:<12}{row['parameters']:>12,}  {row['about']}")
+
+
+ABOUT = {
+    "lstm": "no memory but its state",
+    "dnc": "latents written, read by cosine with a strength",
+    "dcem": "dual-coding episodic memory: language keys, visual values (the paper's)",
+    "dcem_match": "dcem with a residual query and the match of what is seen with what is recalled (ours)",
+    "gtrxl": "gated TransformerXL",
+}
+
+
+def agent_table(preset_name: str, reconstruction: bool) -> list[dict[str, Any]]:
+    """Name, parameter count and a few words on each agent."""
+    import jax
+
+    from daxlab.agents.agent import count_parameters
+    from daxlab.agents.config import CORES
+    from daxlab.learning.config import change, preset, with_agent
+    from daxlab.learning.loop import new_agent
+    from daxlab.levels.env import Env
+
+    base = change(preset(preset_name), agent__reconstruction=reconstruction)
+    env = Env(base.level)
+    count = {core: count_parameters(new_agent(with_agent(base, core), env, jax.random.key(0))) for core in CORES}
+    return [{"agent": core, "parameters": count[core], "about": ABOUT[core]} for core in CORES]

@@ -1,0 +1,159 @@
+"""Frozen weights on a fixed set of episodes: each from its own key, side by side, each to its end."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int
+
+from daxlab.agents.agent import Agent, Observation
+from daxlab.errors import DaxlabError
+from daxlab.learning import checkpoint
+from daxlab.learning.config import TrainConfig
+from daxlab.learning.diagnostics import Notes, Sums, measure, no_notes, summarise, take_notes
+from daxlab.learning.loop import new_agent
+from daxlab.learning.run import latest
+from daxlab.levels.env import Env
+from daxlab.levels.episode import RIGHT, RUNNING, Episode
+
+SIDE_BY_SIDE = 512
+"""Episodes that are played at once: the set does not depend on it, the memory it needs does."""
+
+
+class Trained(NamedTuple):
+    """An agent from disk."""
+
+    agent: Agent
+    config: TrainConfig
+    steps: int
+    path: Path
+
+
+class Episodes(NamedTuple):
+    """One number per episode."""
+
+    outcome: Int[np.ndarray, " n"]
+    """RIGHT, WRONG or TIMEOUT of `daxlab.levels.episode`."""
+    steps: Int[np.ndarray, " n"]
+    reward: Float[np.ndarray, " n"]
+    sums: dict[str, float]
+    """Diagnostics over all of them."""
+
+
+def load_agent(where: str | Path) -> Trained:
+    """The agent of a run folder (its newest checkpoint), of a checkpoint folder, or of one weights file."""
+    path = Path(where)
+    if not path.exists():
+        raise DaxlabError(f"there is no run, checkpoint or weights file at {path}")
+    if (path / "config.json").exists():
+        path = latest(path)
+    loaded = checkpoint.load(path)
+    blank = new_agent(loaded.config, Env(loaded.config.level), jax.random.key(0))
+    named = {name: x for name, x in loaded.tensors.items() if name.startswith(".agent")}
+    agent = checkpoint.restore({"agent": blank}, {"['agent']" + n[len(".agent") :]: x for n, x in named.items()}, path)
+    return Trained(agent["agent"], loaded.config, loaded.updates * loaded.config.steps_per_update, path)
+
+
+def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
+    """Play one episode from each key."""
+    level = env.level
+
+    class Lane(NamedTuple):
+        room: Episode
+        memory: Any
+        notes: Notes
+        key: Array
+        sums: Sums
+
+    def step(lane: Lane) -> Lane:
+        running = lane.room.outcome == RUNNING
+        now = env.timestep(lane.room)
+        memory, output = agent.step(lane.memory, Observation(*now.observation), now.first)
+        key, k_action = jax.random.split(lane.key)
+        drawn = jnp.argmax(output.logits) if greedy else jax.random.categorical(k_action, output.logits)
+        told = measure(level, lane.notes, lane.room, now.last, output.logits, output.reads)
+        sums = {name: lane.sums[name] + running * value for name, value in told.items()}
+        room = env.advance(lane.room, drawn)
+        return Lane(room, memory, take_notes(lane.notes, room), key, sums)
+
+    def begin(key: Array) -> Lane:
+        k_room, k_actions = jax.random.split(key)
+        room = env.start(k_room)
+        memory, notes = agent.initial_state(), take_notes(no_notes(level), room)
+        now = env.timestep(room)
+        output = jax.eval_shape(agent.step, memory, now.observation, now.first)[1]
+        told = jax.eval_shape(measure, level, notes, room, now.last, output.logits, output.reads)
+        return Lane(room, memory, notes, k_actions, {name: jnp.zeros(()) for name in told})
+
+    @jax.jit
+    def run(keys: Array) -> Lane:
+        lanes = jax.vmap(begin)(keys)
+        return jax.lax.while_loop(lambda lanes: (lanes.room.outcome == RUNNING).any(), jax.vmap(step), lanes)
+
+    lanes = [jax.device_get(run(some)) for some in jnp.split(keys, range(SIDE_BY_SIDE, len(keys), SIDE_BY_SIDE))]
+    ends = [(lane.room.outcome, lane.room.clock, lane.notes.reward) for lane in lanes]
+    outcome, steps, reward = (np.concatenate(part) for part in zip(*ends, strict=True))
+    sums = {name: float(sum(lane.sums[name].sum() for lane in lanes)) for name in lanes[0].sums}
+    return Episodes(outcome, steps, reward, sums)
+
+
+def evaluate(
+    where: str | Path, level: str | None = None, episodes: int = 500, seed: int = 0, greedy: bool = False
+) -> dict[str, Any]:
+    """Play `episodes` episodes of a level (the one it was trained on unless given) and report."""
+    if episodes < 1:
+        raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
+    trained = load_agent(where)
+    home = Env(trained.config.level)
+    env = home if level is None else Env(level, width=home.width, height=home.height)
+    if env.num_actions != home.num_actions:
+        raise DaxlabError(
+            f"{env.level.name} has {env.num_actions} actions, but the agent was trained with {home.num_actions}"
+        )
+    played = play(env, trained.agent, jax.random.split(jax.random.key(seed), episodes), greedy)
+    return report(played, env.level.chance) | {
+        "level": env.level.name,
+        "seed": seed,
+        "agent": trained.config.agent.core,
+        "trained_on": trained.config.level,
+        "trained_steps": trained.steps,
+        "weights": str(trained.path),
+    }
+
+
+def report(played: Episodes, chance: float) -> dict[str, Any]:
+    """Success with its interval, and the rest."""
+    count = len(played.outcome)
+    right = int((played.outcome == RIGHT).sum())
+    low, high = wilson(right, count)
+    extra = summarise(played.sums | {"episodes": 0}, chance)
+    return {
+        "episodes": count,
+        "success": right / count,
+        "interval": [round(low, 4), round(high, 4)],
+        "chance": chance,
+        "lift_rate": float(np.mean(played.outcome < 3)),
+        "length": float(np.mean(played.steps)),
+        "return": float(np.mean(played.reward)),
+        **{name: extra[name] for name in ("recall", "recall_at_k") if name in extra},
+    }
+
+
+def wilson(successes: int, count: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95% interval of a share (Wilson's: right also near 0 and 1)."""
+    p = successes / count
+    middle = (p + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(p * (1 - p) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def to_text(result: dict[str, Any]) -> str:
+    """The report as JSON."""
+    return json.dumps(result, indent=2, ensure_ascii=False)

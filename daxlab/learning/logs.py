@@ -1,0 +1,98 @@
+"""A run's log in three forms: one JSON object a line, TensorBoard events, and a picture of the curve."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+
+class Log:
+    """Appends to `log.jsonl` and, where TensorBoard is installed, to its event files."""
+
+    def __init__(self, folder: Path, after: int = 0) -> None:
+        """Lines of later steps than `after` are dropped: a run that resumes writes them again."""
+        self.path = folder / "log.jsonl"
+        self.lines = [line for line in read(self.path) if line["steps"] <= after]
+        _replace(self.path, "".join(json.dumps(line) + "\n" for line in self.lines))
+        self._events = _events(folder / "tensorboard")
+
+    def write(self, line: Line) -> None:
+        """Add a line."""
+        self.lines.append(line)
+        with self.path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        if self._events is not None:
+            self._events(line)
+
+
+def read(path: Path) -> list[Line]:
+    """The lines of a log; one that a crash cut short is left out."""
+    if not path.exists():
+        return []
+    lines = []
+    for text in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError:
+            break
+    return lines
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    work = path.with_name(f".{path.name}-{os.getpid()}")
+    work.write_text(text)
+    os.replace(work, path)
+
+
+write_whole = _replace
+
+
+def _events(folder: Path) -> Any:
+    """A function that writes a line as TensorBoard scalars; None without TensorBoard."""
+    try:
+        from tensorboard.compat.proto.event_pb2 import Event  # type: ignore[import-untyped]
+        from tensorboard.compat.proto.summary_pb2 import Summary  # type: ignore[import-untyped]
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter  # type: ignore[import-untyped]
+    except ImportError:
+        return None
+    writer = EventFileWriter(str(folder))
+
+    def add(line: Line) -> None:
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in line.items() if name != "steps"]
+        writer.add_event(Event(step=line["steps"], wall_time=time.time(), summary=Summary(value=values)))
+        writer.flush()
+
+    return add
+
+
+def draw_curve(lines: list[Line], path: Path, title: str, chance: float) -> None:
+    """Success, lift rate and recall over steps."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    lines = [line for line in lines if "success" in line]
+    steps = [line["steps"] / 1e6 for line in lines]
+    figure, axes = pyplot.subplots(figsize=(6, 3.6), dpi=120)
+    for name, label, style in (
+        ("success", "success", "-"),
+        ("lift_rate", "episodes that end in a lift", ":"),
+        ("recall", "recall", "--"),
+    ):
+        if any(name in line for line in lines):
+            axes.plot(steps, [line.get(name, float("nan")) for line in lines], style, label=label)
+    axes.axhline(chance, color="grey", linewidth=0.8, label="chance")
+    axes.set(xlabel="million steps", ylim=(0, 1.02), title=title)
+    axes.legend(fontsize=8, loc="lower right")
+    figure.tight_layout()
+    work = path.with_name(f".{path.stem}-{os.getpid()}.png")
+    figure.savefig(work)
+    pyplot.close(figure)
+    os.replace(work, path)

@@ -1,0 +1,287 @@
+"""A run: a folder that holds its config, its log, its curve and its checkpoints, and the program that fills it.
+
+from daxlab.learning.config import preset
+from daxlab.learning.run import train
+train(preset("desk"), "runs/first", budget=540)
+train(None, "runs/first", budget=540)           # goes on where it stopped
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import jax
+import numpy as np
+
+from daxlab.errors import DaxlabError
+from daxlab.learning import checkpoint
+from daxlab.learning.checkpoint import Kind, Tensors
+from daxlab.learning.config import TrainConfig, change, from_json, to_json
+from daxlab.learning.diagnostics import summarise
+from daxlab.learning.logs import Log, draw_curve, write_whole
+from daxlab.learning.loop import TrainState, make_update, start, start_actor
+from daxlab.learning.progress import Progress
+from daxlab.levels.env import Env, Rooms
+
+CALL_STEPS = 2**18
+"""Updates shorter than this many steps share one call of the device (not on a CPU: see `loop`)."""
+LIGHT = (".agent", ".optimiser", ".key", ".updates")
+"""What a light checkpoint holds of a `TrainState`."""
+COUNTERS = "counters/"
+"""Where a checkpoint keeps what the log has not told yet."""
+
+
+def train(
+    config: TrainConfig | None,
+    folder: str | Path,
+    *,
+    budget: float | None = None,
+    light: bool = False,
+    steps: int | None = None,
+    quiet: bool = False,
+    resume_command: str = "daxlab train --resume",
+) -> dict[str, Any]:
+    """Train in a new folder or, without a config, go on in an old one; returns the log's last line.
+
+    `budget` is in seconds, compilation and saving included; `steps` replaces the config's. `light` saves weights,
+    optimiser, statistics, step and key only. Ctrl-C and SIGTERM save and stop.
+    """
+    began = time.monotonic()
+    folder = Path(folder)
+    use_compilation_cache()
+    resuming = config is None
+    config = read_config(folder) if config is None else config
+    if steps is not None:
+        config = change(config, steps=steps)
+    if not resuming:
+        new_folder(folder, config)
+    deadline = math.inf if budget is None else began + budget
+    progress = Progress(config.steps, quiet)
+    try:
+        return Run(config, folder, "light" if light else "exact", progress, resume_command, resuming).go(deadline)
+    finally:
+        progress.close()
+
+
+class Run:
+    """One run while it runs."""
+
+    def __init__(
+        self, config: TrainConfig, folder: Path, kind: Kind, progress: Progress, resume_command: str, resuming: bool
+    ) -> None:
+        self.config, self.folder, self.kind, self.progress = config, folder, kind, progress
+        self.resume_command = f"{resume_command} {folder}"
+        self.rooms = Rooms(Env(config.level), config.rooms)
+        self.sums: dict[str, float] = {}
+        self.seconds = self.logged_seconds = self.logged_steps = 0.0
+        self.saved: Path | None = None
+        self.save_seconds = 1.0
+        with progress.doing("making the rooms"):
+            self.state = start(config, self.rooms)
+            if resuming:
+                self.restore(latest(folder))
+        self.updates = int(self.state.updates)
+        self.log = Log(folder, self.steps)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the world so far."""
+        return self.updates * self.config.steps_per_update
+
+    def go(self, deadline: float) -> dict[str, Any]:
+        """Train to the end of the steps or of the time, or until interrupted."""
+        config = self.config
+        log_updates = max(1, config.log_steps // config.steps_per_update)
+        repeats = _repeats(config, log_updates)
+        if self.updates >= config.updates:
+            raise DaxlabError(f"{self.folder} is trained to its end, {self.steps} steps; give more with --steps")
+        with interruptions() as stopped:
+            with self.progress.doing("compiling"):
+                update = make_update(config, self.rooms, repeats).lower(self.state).compile()
+            saved_at = time.monotonic()
+            slowest = 0.0
+            while self.updates < config.updates and not stopped:
+                call = self.update(update, repeats)
+                slowest = max(slowest, call)
+                if self.updates % log_updates == 0:
+                    self.write_line()
+                rate = repeats * config.steps_per_update / call
+                left = min((config.steps - self.steps) / rate, deadline - time.monotonic())
+                self.progress.show(self.steps, rate, self.latest_line(), left)
+                if time.monotonic() + slowest + 2 * self.save_seconds + 2 > deadline:
+                    stopped.append("time is up")
+                if time.monotonic() - saved_at > 60 * config.save_minutes:
+                    self.save()
+                    saved_at = time.monotonic()
+            self.save()
+        self.finish(stopped[0] if stopped else "done")
+        return self.latest_line()
+
+    def update(self, update: Any, repeats: int) -> float:
+        """One call of the compiled program; returns its seconds."""
+        begin = time.perf_counter()
+        self.state, told = update(self.state)
+        told = jax.device_get(told)
+        self.updates += repeats
+        for name, value in told.items():
+            self.sums[name] = self.sums.get(name, 0.0) + float(value)
+        if not math.isfinite(self.sums["loss"] + self.sums["gradient"]):
+            raise DaxlabError(f"the loss is not finite at step {self.steps}; {self.last_good()}")
+        call = time.perf_counter() - begin
+        self.seconds += call
+        return call
+
+    def last_good(self) -> str:
+        """For the message of a run that went wrong."""
+        return f"the last good checkpoint is {self.saved}" if self.saved else "there is no checkpoint yet"
+
+    def write_line(self) -> None:
+        """Log what happened since the last line."""
+        passed = max(self.seconds - self.logged_seconds, 1e-9)
+        line = {
+            "steps": self.steps,
+            "updates": self.updates,
+            "seconds": round(self.seconds, 3),
+            "steps_per_second": round((self.steps - self.logged_steps) / passed, 1),
+        }
+        self.log.write(line | summarise(self.sums, self.config.spec.chance))
+        self.sums = {}
+        self.logged_seconds, self.logged_steps = self.seconds, self.steps
+
+    def latest_line(self) -> dict[str, Any]:
+        """The log's last line, or what there is to say before the first."""
+        return self.log.lines[-1] if self.log.lines else {"steps": self.steps}
+
+    def save(self) -> None:
+        """Write a checkpoint and the curve."""
+        begin = time.monotonic()
+        tensors = checkpoint.tensors_of(self.state)
+        for name, x in tensors.items():
+            if name.startswith(".agent") and not np.isfinite(x).all():
+                raise DaxlabError(f"{name} is not finite at step {self.steps}; {self.last_good()}")
+        if self.kind == "light":
+            tensors = {name: x for name, x in tensors.items() if name.startswith(LIGHT)}
+        tensors |= {COUNTERS + name: np.array(value, np.float64) for name, value in self.counters().items()}
+        self.saved = checkpoint.save(self.folder / "checkpoints", self.kind, tensors, self.config, self.updates)
+        self.save_seconds = time.monotonic() - begin
+
+    def counters(self) -> dict[str, float]:
+        """What the log has not told yet."""
+        times = {"seconds": self.seconds, "logged_seconds": self.logged_seconds, "logged_steps": self.logged_steps}
+        return times | {f"sums/{name}": value for name, value in self.sums.items()}
+
+    def restore(self, path: Path) -> None:
+        """Go on from a checkpoint."""
+        loaded = load_for(path, self.config)
+        self.state, rooms_too = restore_state(self.state, loaded.tensors, path)
+        if not rooms_too:
+            key = jax.random.fold_in(jax.random.wrap_key_data(self.state.key), 1)
+            actor = start_actor(self.rooms, self.state.agent, key)
+            self.state = self.state._replace(actor=actor._replace(averages=self.state.actor.averages))
+        kept = {name[len(COUNTERS) :]: float(x) for name, x in loaded.tensors.items() if name.startswith(COUNTERS)}
+        self.sums = {name[len("sums/") :]: value for name, value in kept.items() if name.startswith("sums/")}
+        self.seconds, self.logged_seconds = kept["seconds"], kept["logged_seconds"]
+        self.logged_steps = kept["logged_steps"]
+        self.saved = path
+
+    def finish(self, why: str) -> None:
+        """The curve, and what to do next."""
+        title = f"{self.config.agent.core} on {self.config.level}"
+        draw_curve(self.log.lines, self.folder / "curve.png", title, self.config.spec.chance)
+        self.progress.say(f"{why} at {self.steps:,} steps; saved in {self.saved}")
+        if self.updates < self.config.updates:
+            self.progress.say(f"go on with: {self.resume_command}")
+
+
+def _repeats(config: TrainConfig, log_updates: int) -> int:
+    """Updates in one call: they divide what lies between two lines of the log."""
+    if jax.default_backend() == "cpu":
+        return 1
+    most = max(1, CALL_STEPS // config.steps_per_update)
+    return max(n for n in range(1, log_updates + 1) if log_updates % n == 0 and n <= most)
+
+
+def restore_state(template: TrainState, tensors: Tensors, where: Path) -> tuple[TrainState, bool]:
+    """The state in a checkpoint; False if it is a light one, whose rooms are the template's."""
+    if any(name.startswith(".actor") for name in tensors):
+        return checkpoint.restore(template, tensors, where), True
+    agent, optimiser, _, key, updates = template
+    bare = TrainState(agent, optimiser, None, key, updates)  # type: ignore[arg-type]
+    return checkpoint.restore(bare, tensors, where)._replace(actor=template.actor), False
+
+
+def load_for(path: Path, config: TrainConfig) -> checkpoint.Loaded:
+    """A checkpoint of this config, and of no other."""
+    loaded = checkpoint.load(path)
+    if loaded.fingerprint != config.fingerprint:
+        raise DaxlabError(
+            f"{path} was made with another config (fingerprint {loaded.fingerprint}, the run's is {config.fingerprint})"
+        )
+    return loaded
+
+
+def latest(folder: Path) -> Path:
+    """The newest checkpoint of a run; of two at the same step the exact one."""
+    found = sorted(
+        checkpoint.every(folder / "checkpoints"), key=lambda p: (int(p.name[6:]), p.name.startswith("exact"))
+    )
+    if not found:
+        raise DaxlabError(f"{folder} has no checkpoint to go on from")
+    return max(found, key=lambda path: (int(path.name[6:]), path.name.startswith("exact")))
+
+
+def new_folder(folder: Path, config: TrainConfig) -> None:
+    """Make the folder of a new run; one that holds something already is left alone."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DaxlabError(f"{folder} exists already; choose another --out, or go on with --resume {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "config.json", json.dumps(to_json(config), indent=2) + "\n")
+
+
+def read_config(folder: Path) -> TrainConfig:
+    """The config of an old run."""
+    path = folder / "config.json"
+    try:
+        return from_json(json.loads(path.read_text()))
+    except FileNotFoundError as error:
+        raise DaxlabError(f"{folder} is no run: it has no config.json") from error
+    except (json.JSONDecodeError, TypeError, AttributeError) as error:
+        raise DaxlabError(f"{path} is no config of daxlab ({error})") from error
+
+
+@contextmanager
+def interruptions() -> Iterator[list[str]]:
+    """Ctrl-C and SIGTERM become a reason in the list; a second Ctrl-C is the usual one."""
+    reasons: list[str] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield reasons
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        reasons.append("stopped")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield reasons
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def use_compilation_cache(folder: str | Path | None = None) -> None:
+    """Keep compiled programs on disk: in the folder given, in $DAXLAB_CACHE, or in the user's cache folder."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    path = Path(folder or os.environ.get("DAXLAB_CACHE") or home / "daxlab")
+    jax.config.update("jax_compilation_cache_dir", str(path / "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 2.0)
