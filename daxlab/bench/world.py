@@ -87,9 +87,10 @@ def prepare(rooms: Rooms, pixels: bool) -> tuple[Callable[[Carry], Carry], Carry
         states = rooms.advance(states, actions)
         seen = states.reward.sum()
         if pixels:
-            # Every pixel goes into the sum, so none of the drawing can be optimised away.
+            # Every pixel goes into the sum, so none of the drawing can be optimised away. Bytes are added up over rooms
+            # and may wrap round: XLA widens slowly on a CPU, and the sum means nothing anyway.
             rgb = jax.vmap(rooms.env.picture)(states)
-            seen = seen + jnp.sum(rgb, dtype=jnp.uint32).astype(jnp.float32)
+            seen = seen + jnp.sum(jnp.sum(rgb, axis=0, dtype=jnp.uint8).astype(jnp.float32))
         return (states, key, total + seen), None
 
     @jax.jit
