@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from daxlab.cli_train import Agents, Evaluate, Train
 from daxlab.errors import DaxlabError
 
 DEFAULT_LEVEL = "architecture_comparison/fast_map_three_objs"
@@ -218,6 +219,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "demo": Demo,
     "levels": Levels,
     "expert": Expert,
+    "train": Train,
+    "evaluate": Evaluate,
+    "agents": Agents,
     "film": Film,
     "assets": Assets,
     "bench": Bench,

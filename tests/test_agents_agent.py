@@ -93,6 +93,14 @@ def test_an_agent_that_writes_selectively_writes_for_w_steps_after_the_text_chan
     assert set(np.unique(output.reads.times[-1])) <= {0, 1, 4, 5}
 
 
+def test_an_agent_can_keep_silence_out_of_its_memory():
+    agent = make("dcem_match", reconstruction=False, memory__worded_only=True)
+    x, _ = observations(0)
+    x = x._replace(text=np.int32([[0] * TEXT] * 4 + [[3] * TEXT] * 5))
+    state, _ = unroll(agent, agent.initial_state(), x, np.arange(T) == 0)
+    assert int(state.core.ring.written) == 5
+
+
 def test_an_agent_runs_over_many_rooms():
     agent = make("dcem_match", reconstruction=True)
     rooms = 3

@@ -31,6 +31,7 @@ CASES = [
         ("dcem", {"size": 30, "k": 3, "write_gradient": True}),
         ("dcem", {"k": 3, "dtype": "bfloat16"}),
         ("dcem_match", {}),
+        ("dcem_match", {"skip_present": True, "query_gain": 0.3, "match_sum": True, "private_language": True}),
         ("gtrxl", {}),
         ("gtrxl", {"size": 30, "dtype": "bfloat16"}),
     ]
@@ -273,6 +274,28 @@ def test_dcem_match_reads_the_views_whose_name_is_heard():
         assert float(share) == pytest.approx(
             float(reads.weights[t, :, : len(same)].sum() / max(1e-9, reads.weights[t].sum()))
         )
+
+
+@pytest.mark.parametrize("run", [run_steps, run_unrolls])
+def test_rows_of_the_present_text_are_not_read_if_so_wished(run):
+    core = make("dcem_match", skip_present=True)
+    x = inputs(2, ends=0.0)._replace(write=np.ones(LENGTH, bool))
+    reads = run(core, core.initial(), x)[1].reads
+    read_any = 0
+    for t in range(LENGTH):
+        times = np.asarray(reads.times[t, 0])
+        read_any += (times >= 0).sum()
+        assert not any(np.array_equal(x.l[u], x.l[t]) for u in times[times >= 0])
+    assert read_any > LENGTH
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_private_language_takes_no_gradient_from_the_policys_own_use_of_it(private):
+    """With an empty memory nothing is looked up, so all that reaches l is the policy's own use."""
+    core = make("dcem_match", private_language=private)
+    x = at(inputs(0), 0)._replace(first=np.array(True))
+    gradient = jax.grad(lambda heard: core.step(core.initial(), x._replace(l=heard))[1].e.sum())(jnp.asarray(x.l))
+    assert bool((gradient == 0).all()) == private
 
 
 @pytest.mark.parametrize("core", ["dnc", "dcem"])

@@ -72,7 +72,5 @@ def test_optional_packages_are_not_imported_at_the_top(path):
 
 
 def test_importing_daxlab_starts_no_device():
-    code = (
-        "import daxlab.cli; from jax._src import xla_bridge as b; assert not b.backends_are_initialized()"
-    )
+    code = "import daxlab.cli; from jax._src import xla_bridge as b; assert not b.backends_are_initialized()"
     subprocess.run([sys.executable, "-c", code], check=True)

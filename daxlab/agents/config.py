@@ -105,7 +105,7 @@ class MemoryConfig:
     worded_only: bool = False
     """Write only while something is heard: a row without words has no key to be found by (ours)."""
     private_language: bool = False
-    """`dcem_match` only: the language encoder learns from looking things up, not from the policy's own use of l (ours)."""
+    """`dcem_match`: the language encoder learns from looking things up alone, not from the policy (ours)."""
     skip_present: bool = False
     """Do not read rows whose text is the one heard now: they say nothing new (dcem and dcem_match; ours)."""
     write_gradient: bool = False

@@ -1,0 +1,114 @@
+"""The loop: what is acted is what is learned from, for every core, across the ends of episodes and of unrolls."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from daxlab.agents.agent import partition
+from daxlab.agents.config import CORES
+from daxlab.learning import loop
+from daxlab.learning.config import change, preset, with_agent
+from daxlab.levels import registry
+from daxlab.levels.env import Env, Rooms
+
+BASE = change(
+    preset("desk"),
+    agent__vision__channels=(4, 4),
+    agent__vision__blocks=(1, 1),
+    agent__vision__strides=(4, 4),
+    agent__vision__embedding=8,
+    agent__memory__size=8,
+    agent__memory__k=2,
+    agent__latent=16,
+    agent__lstm=16,
+    rooms=6,
+    unroll=8,
+    minibatch=2,
+)
+
+
+@pytest.fixture(scope="module")
+def rooms():
+    """Episodes of at most nine steps, so that many end inside an unroll."""
+    level = dataclasses.replace(registry.get(BASE.level), discovery_steps=4, episode_steps=9)
+    return Rooms(Env(level), BASE.rooms)
+
+
+def play(config, rooms, unrolls=3):
+    state = loop.start(config, rooms)
+    act = jax.jit(lambda agent, actor, key: loop.act(config, rooms, agent, actor, key))
+    actors, trajectories = [state.actor], []
+    for key in jax.random.split(jax.random.key(1), unrolls):
+        actor, trajectory, _ = act(state.agent, actors[-1], key)
+        actors.append(actor)
+        trajectories.append(trajectory)
+    return state, actors, trajectories
+
+
+@pytest.fixture(scope="module")
+def played(rooms):
+    return play(BASE, rooms)
+
+
+def test_an_unroll_ends_where_the_next_begins(played):
+    _, _, (first, second, _) = played
+    for name in ("observation", "first", "reward", "discount"):
+        a, b = getattr(first, name), getattr(second, name)
+        jax.tree.map(lambda x, y: np.testing.assert_array_equal(x[-1], y[0]), a, b)
+
+
+def test_episodes_begin_after_they_end(played):
+    _, _, trajectories = played
+    first = np.concatenate([np.asarray(t.first[:-1]) for t in trajectories])
+    assert first[0].all()
+    # Nobody lifts anything in nine random steps here, so an episode is 9 steps and its last observation.
+    np.testing.assert_array_equal(np.flatnonzero(first[:, 0]), [0, 10, 20])
+
+
+def test_a_timeout_is_not_a_termination(played):
+    _, _, trajectories = played
+    discount = np.concatenate([np.asarray(t.discount[:-1]) for t in trajectories])
+    np.testing.assert_allclose(discount, BASE.loss.discount)
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_the_learner_sees_the_policy_that_acted(core, rooms):
+    """On policy every ratio is 1: memory, resets and order of steps agree between acting and learning."""
+    config = with_agent(BASE, core)
+    state, actors, trajectories = play(config, rooms, 2)
+    weights, rest = partition(state.agent)
+    _, (_, sums) = loop.loss(weights, rest, config, actors[1].memory, trajectories[1], jax.random.key(0))
+    assert float(sums["rho"]) == pytest.approx(1, abs=1e-4)
+    agent = state.agent
+    _, output = jax.vmap(agent.unroll, in_axes=(0, 1, 1), out_axes=(0, 1))(
+        actors[1].memory, trajectories[1].observation, trajectories[1].first
+    )
+    np.testing.assert_allclose(output.logits[:-1], trajectories[1].logits[:-1], atol=2e-5)
+
+
+def test_an_update_is_deterministic_and_moves_the_weights_and_statistics(rooms):
+    config = change(BASE, agent__reconstruction=True, decode_fraction=0.5)
+    update = loop.make_update(config, rooms)
+    ends = [update(loop.start(config, rooms)) for _ in range(2)]
+    jax.tree.map(np.testing.assert_array_equal, *ends)
+    state, sums = ends[0]
+    before = loop.start(config, rooms)
+    assert int(state.agent.statistics.updates) == config.rooms // config.minibatch == float(sums["minibatches"])
+    assert float(sums["loss_image"]) > 0
+    assert float(sums["loss_text"]) > 0
+    moved = jax.tree.map(lambda a, b: jnp.any(a != b), partition(state.agent)[0], partition(before.agent)[0])
+    still = [jax.tree_util.keystr(path) for path, x in jax.tree_util.tree_leaves_with_path(moved) if not x]
+    assert not still, "weights that no gradient reaches"
+
+
+def test_novelty_pays(rooms):
+    config = change(BASE, agent__novelty__enabled=True, agent__novelty__language=1.0)
+    state, _, trajectories = play(config, rooms, 1)
+    plain = play(BASE, rooms, 1)[2][0]
+    assert float(jnp.sum(trajectories[0].reward)) > float(jnp.sum(plain.reward))
+    assert len(state.actor.averages) == 2

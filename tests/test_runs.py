@@ -1,0 +1,243 @@
+"""Run folders: what is in them, exact and light resume, and what happens to damaged or foreign ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from daxlab.errors import DaxlabError
+from daxlab.learning import checkpoint
+from daxlab.learning.config import change, preset
+from daxlab.learning.evaluate import evaluate, load_agent
+from daxlab.learning.logs import read
+from daxlab.learning.run import latest, train
+
+UPDATES = 7
+TIMES = ("seconds", "steps_per_second")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    """Equal programs are compiled once."""
+    before = os.environ.get("DAXLAB_CACHE")
+    os.environ["DAXLAB_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    os.environ.pop("DAXLAB_CACHE")
+    if before is not None:
+        os.environ["DAXLAB_CACHE"] = before
+
+
+@pytest.fixture(scope="module")
+def config():
+    small = change(
+        preset("desk"),
+        agent__vision__channels=(4, 4),
+        agent__vision__blocks=(1, 1),
+        agent__vision__strides=(4, 4),
+        agent__vision__embedding=8,
+        agent__memory__size=8,
+        agent__memory__k=2,
+        agent__latent=16,
+        agent__lstm=16,
+        rooms=4,
+        unroll=6,
+        minibatch=2,
+    )
+    return change(small, log_steps=2 * 24, steps=UPDATES * 24)
+
+
+@pytest.fixture(scope="module")
+def whole(config, tmp_path_factory):
+    """A run that nobody interrupted."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    train(config, folder, quiet=True)
+    return folder
+
+
+def tensors(folder):
+    return checkpoint.load(latest(folder)).tensors
+
+
+def log(folder):
+    return [{k: v for k, v in line.items() if k not in TIMES} for line in read(folder / "log.jsonl")]
+
+
+def copy(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "copy")
+
+
+def same(a, b):
+    a, b = tensors(a), tensors(b)
+    assert a.keys() == b.keys()
+    for name in a:
+        if "seconds" not in name:
+            np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+def test_what_a_run_leaves(whole):
+    assert {"config.json", "log.jsonl", "curve.png", "checkpoints"} <= {path.name for path in whole.iterdir()}
+    lines = log(whole)
+    assert [line["updates"] for line in lines] == [2, 4, 6]
+    assert {"entropy_discovery", "loss", "value_error", "gradient", "rho"} <= lines[0].keys()
+    assert not [path for path in whole.rglob("*") if path.suffix in (".pkl", ".pickle", ".npy", ".npz")]
+
+
+def test_resume_is_exact(config, whole, tmp_path):
+    stop = random.randint(1, UPDATES - 1)
+    folder = tmp_path / "stopped"
+    train(change(config, steps=stop * 24), folder, quiet=True)
+    assert log(folder) == log(whole)[: stop // 2]
+    train(None, folder, steps=config.steps, quiet=True)
+    same(folder, whole)
+    assert log(folder) == log(whole)
+
+
+def test_a_signal_saves_and_the_run_goes_on_exactly(config, whole, tmp_path, capsys):
+    folder = tmp_path / "stopped"
+
+    def interrupt():
+        while not (folder / "log.jsonl").exists() or not (folder / "log.jsonl").stat().st_size:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    train(change(config, steps=10**6), folder)
+    thread.join()
+    assert f"daxlab train --resume {folder}" in capsys.readouterr().out
+    reached = checkpoint.load(latest(folder)).updates
+    assert 2 <= reached < 10**6 // 24
+    if reached < UPDATES:
+        train(None, folder, steps=config.steps, quiet=True)
+        same(folder, whole)
+
+
+def test_a_log_that_ran_ahead_of_its_checkpoint_is_cut(config, whole, tmp_path):
+    folder = tmp_path / "killed"
+    train(change(config, steps=5 * 24), folder, quiet=True)
+    with (folder / "log.jsonl").open("a") as file:
+        file.write(json.dumps({"steps": 144, "success": 0.9}) + '\n{"steps": 1')
+    (folder / "checkpoints" / ".unfinished-1").mkdir()
+    (folder / "checkpoints" / ".unfinished-1" / "part-00.safetensors").write_bytes(b"half a fi")
+    train(None, folder, steps=config.steps, quiet=True)
+    same(folder, whole)
+    assert log(folder) == log(whole)
+    assert not list((folder / "checkpoints").glob(".unfinished*"))
+
+
+def test_light_checkpoints_are_small_and_go_on(config, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "PART_BYTES", 40_000)
+    folder = tmp_path / "light"
+    train(change(config, steps=2 * 24), folder, light=True, quiet=True)
+    parts = sorted(latest(folder).iterdir())
+    assert len(parts) > 1
+    assert all(part.stat().st_size <= 16 * 2**20 for part in parts)
+    loaded = checkpoint.load(latest(folder))
+    assert not any(name.startswith(".actor") for name in loaded.tensors)
+    for name in (".agent.statistics.mean", ".key", ".updates"):
+        assert name in loaded.tensors
+    train(None, folder, light=True, steps=4 * 24, quiet=True)
+    assert [line["updates"] for line in log(folder)] == [2, 4]
+    parts[0].unlink(missing_ok=True)
+
+
+def test_a_budget_ends_the_run(config, tmp_path):
+    begin = time.monotonic()
+    train(change(config, steps=10**9), tmp_path / "short", budget=30, quiet=True)
+    assert time.monotonic() - begin < 45
+    assert latest(tmp_path / "short")
+
+
+def test_an_existing_folder_is_refused(config, whole):
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in whole.rglob("*"))
+    with pytest.raises(DaxlabError, match="exists already"):
+        train(config, whole)
+    assert before == sorted((path.name, path.stat().st_mtime_ns) for path in whole.rglob("*"))
+
+
+def test_a_finished_run_says_so(whole):
+    with pytest.raises(DaxlabError, match="trained to its end"):
+        train(None, whole, quiet=True)
+
+
+@pytest.mark.parametrize("where", ["header", "middle", "cut", "empty"])
+def test_damaged_weights_are_refused(whole, tmp_path, where):
+    folder = copy(whole, tmp_path)
+    part = latest(folder) / "part-00.safetensors"
+    data = bytearray(part.read_bytes())
+    if where == "header":
+        data[20] ^= 0xFF
+    elif where == "middle":
+        data[len(data) * 3 // 4] ^= 0x01
+    part.write_bytes({"cut": bytes(data[: len(data) // 2]), "empty": b""}.get(where, bytes(data)))
+    for use in (lambda: load_agent(folder), lambda: train(None, folder, steps=10**4, quiet=True)):
+        with pytest.raises(DaxlabError) as error:
+            use()
+        assert str(part) in str(error.value)
+
+
+def test_a_missing_part_is_refused(config, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "PART_BYTES", 40_000)
+    some = {f"x{i}": np.zeros(8_000, np.float32) for i in range(3)}
+    path = checkpoint.save(tmp_path, "light", some, config, 1)
+    assert len(list(path.iterdir())) == 3
+    (path / "part-01.safetensors").unlink()
+    with pytest.raises(DaxlabError, match="incomplete"):
+        checkpoint.load(path)
+
+
+def test_a_checkpoint_of_another_config_is_refused(whole, tmp_path):
+    folder = copy(whole, tmp_path)
+    data = json.loads((folder / "config.json").read_text())
+    data["agent"]["lstm"] = 17
+    (folder / "config.json").write_text(json.dumps(data))
+    with pytest.raises(DaxlabError, match="another config"):
+        train(None, folder, steps=10**4, quiet=True)
+
+
+def test_no_run_no_checkpoint_no_json(whole, tmp_path):
+    with pytest.raises(DaxlabError, match="is no run"):
+        train(None, tmp_path, quiet=True)
+    with pytest.raises(DaxlabError, match="no run, checkpoint or weights"):
+        load_agent(tmp_path / "nothing")
+    folder = copy(whole, tmp_path)
+    shutil.rmtree(folder / "checkpoints")
+    with pytest.raises(DaxlabError, match="no checkpoint"):
+        load_agent(folder)
+    (folder / "config.json").write_text("{")
+    with pytest.raises(DaxlabError, match="no config"):
+        train(None, folder, quiet=True)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(config, whole, tmp_path):
+    folder = copy(whole, tmp_path)
+    path = latest(folder)
+    loaded = checkpoint.load(path)
+    broken = dict(loaded.tensors)
+    broken[".agent.heads.value.bias"] = np.full_like(broken[".agent.heads.value.bias"], np.inf)
+    shutil.rmtree(path)
+    checkpoint.save(folder / "checkpoints", "exact", broken, config, loaded.updates)
+    with pytest.raises(DaxlabError, match=f"not finite at step .* last good checkpoint is {path}"):
+        train(None, folder, steps=10**4, quiet=True)
+
+
+def test_evaluation_is_fixed_and_reports(whole):
+    first, again, other = (evaluate(whole, episodes=20, seed=seed) for seed in (3, 3, 4))
+    assert first == again
+    assert first["length"] != other["length"]
+    low, high = first["interval"]
+    assert 0 <= low <= first["success"] <= high <= 1
+    assert first["trained_steps"] == UPDATES * 24
+
+
+def test_evaluation_refuses_a_level_with_other_actions(whole):
+    with pytest.raises(DaxlabError, match="46 actions"):
+        evaluate(whole, level="architecture_comparison/fast_map_three_objs", episodes=2)
