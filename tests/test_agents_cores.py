@@ -283,7 +283,7 @@ def test_rows_of_the_present_text_are_not_read_if_so_wished(run):
     reads = run(core, core.initial(), x)[1].reads
     read_any = 0
     for t in range(LENGTH):
-        times = np.asarray(reads.times[t, 0])
+        times = np.asarray(reads.times[t, 0]).astype(int)
         read_any += (times >= 0).sum()
         assert not any(np.array_equal(x.l[u], x.l[t]) for u in times[times >= 0])
     assert read_any > LENGTH
