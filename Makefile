@@ -2,8 +2,8 @@
 PYTHON ?= python3
 EXTRAS ?= dev
 BIN := .venv/bin
-STAMP := .venv/.ready-$(subst $(comma),-,$(EXTRAS))
 comma := ,
+STAMP := .venv/.ready-$(subst $(comma),-,$(EXTRAS))
 
 .PHONY: demo test lint format clean
 

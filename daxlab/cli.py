@@ -113,6 +113,8 @@ class Expert:
                     "mean_return": round(float(results.reward.mean()), 3),
                 }
             )
+        if not self.as_json:
+            rows = [{key: value for key, value in row.items() if key != "level"} for row in rows]
         _show(rows, self.as_json, self.level)
 
 

@@ -72,13 +72,16 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
         key: Array
         sums: Sums
 
+    def look(room: Episode, memory: Any, notes: Notes) -> tuple[Any, Float[Array, " a"], Sums]:
+        now = env.timestep(room)
+        memory, output = agent.step(memory, Observation(*now.observation), now.first)
+        return memory, output.logits, measure(level, notes, room, now.last, output.logits, output.reads)
+
     def step(lane: Lane) -> Lane:
         running = lane.room.outcome == RUNNING
-        now = env.timestep(lane.room)
-        memory, output = agent.step(lane.memory, Observation(*now.observation), now.first)
+        memory, logits, told = look(lane.room, lane.memory, lane.notes)
         key, k_action = jax.random.split(lane.key)
-        drawn = jnp.argmax(output.logits) if greedy else jax.random.categorical(k_action, output.logits)
-        told = measure(level, lane.notes, lane.room, now.last, output.logits, output.reads)
+        drawn = jnp.argmax(logits) if greedy else jax.random.categorical(k_action, logits)
         sums = {name: lane.sums[name] + running * value for name, value in told.items()}
         room = env.advance(lane.room, drawn)
         return Lane(room, memory, take_notes(lane.notes, room), key, sums)
@@ -87,17 +90,17 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
         k_room, k_actions = jax.random.split(key)
         room = env.start(k_room)
         memory, notes = agent.initial_state(), take_notes(no_notes(level), room)
-        now = env.timestep(room)
-        output = jax.eval_shape(agent.step, memory, now.observation, now.first)[1]
-        told = jax.eval_shape(measure, level, notes, room, now.last, output.logits, output.reads)
-        return Lane(room, memory, notes, k_actions, {name: jnp.zeros(()) for name in told})
+        # The names of the sums, from a step that is not taken.
+        names = jax.eval_shape(lambda: look(room, memory, notes)[2])
+        return Lane(room, memory, notes, k_actions, {name: jnp.zeros(()) for name in names})
 
     @jax.jit
     def run(keys: Array) -> Lane:
         lanes = jax.vmap(begin)(keys)
         return jax.lax.while_loop(lambda lanes: (lanes.room.outcome == RUNNING).any(), jax.vmap(step), lanes)
 
-    lanes = [jax.device_get(run(some)) for some in jnp.split(keys, range(SIDE_BY_SIDE, len(keys), SIDE_BY_SIDE))]
+    some = range(0, len(keys), SIDE_BY_SIDE)
+    lanes = [jax.device_get(run(keys[i : i + SIDE_BY_SIDE])._replace(key=None)) for i in some]
     ends = [(lane.room.outcome, lane.room.clock, lane.notes.reward) for lane in lanes]
     outcome, steps, reward = (np.concatenate(part) for part in zip(*ends, strict=True))
     sums = {name: float(sum(lane.sums[name].sum() for lane in lanes)) for name in lanes[0].sums}
