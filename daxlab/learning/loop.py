@@ -227,7 +227,7 @@ def make_update(config: TrainConfig, rooms: Rooms, repeats: int = 1) -> Any:
 def _repeat(step: Callable[[Any, Any], tuple[Any, Sums]], carry: Any, jobs: Any, length: int) -> tuple[Any, Sums]:
     """`lax.scan` that adds up what it is told; on a CPU without a loop.
 
-    XLA's CPU backend is a hundred times slower at a convolution's gradient inside of one (jax-ml/jax#12868).
+    XLA's CPU backend is ten times or more slower at a convolution's gradient inside of one (jax-ml/jax#12868).
     """
     if jax.default_backend() != "cpu":
         carry, sums = jax.lax.scan(step, carry, jobs, length=length)
