@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import tyro
 
+from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
+from daxlab.cli_demo import Demo
+from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
 from daxlab.errors import DaxlabError
 
-DEFAULT_LEVEL = "architecture_comparison/fast_map_three_objs"
 LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
 
 
@@ -63,7 +65,7 @@ class Levels:
             }
             for level in levels().values()
         ]
-        _show(rows, self.as_json, "levels")
+        show(rows, self.as_json, "levels")
 
 
 @dataclass(frozen=True)
@@ -115,106 +117,41 @@ class Expert:
             )
         if not self.as_json:
             rows = [{key: value for key, value in row.items() if key != "level"} for row in rows]
-        _show(rows, self.as_json, self.level)
+        show(rows, self.as_json, self.level)
 
 
 @dataclass(frozen=True)
 class Film:
     """Film episodes: the large first-person view, the text channel, phase and reward.
 
+    Of a trained agent also its policy and value, and the views in its memory as it reads them.
+
     Example: daxlab film desk/fast_map_three_objs --actor expert --out episode.gif
     """
 
-    level: LevelName = DEFAULT_LEVEL
-    """Name of the level (see: daxlab levels)."""
+    level: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="LEVEL")] = None
+    """Name of the level (see: daxlab levels); a trained agent plays its own unless given."""
     actor: str = "expert"
-    """expert, random-object or random."""
+    """expert, random-object or random; or a run folder, a checkpoint in it, or a weights file."""
     out: Path = Path("out/episode.gif")
     """File to write: .gif or .mp4."""
     seed: int = 0
-    """Which episode."""
+    """Which episode; a trained agent plays those of: daxlab evaluate --seed"""
     episodes: int = 1
     """How many episodes, one after another."""
 
     def run(self) -> None:
         """Write the film."""
-        from daxlab.viewer.film import film
+        from daxlab.viewer.film import ACTORS, film
+        from daxlab.viewer.thinking import film_agent
 
         self.out.parent.mkdir(parents=True, exist_ok=True)
-        film(self.level, self.actor, self.out, seed=self.seed, episodes=self.episodes)
+        path = Path(self.actor)
+        if self.actor not in ACTORS and (path.exists() or len(path.parts) > 1):
+            film_agent(path, self.level, self.out, seed=self.seed, episodes=self.episodes)
+        else:
+            film(self.level or DEFAULT_LEVEL, self.actor, self.out, seed=self.seed, episodes=self.episodes)
         print(f"wrote {self.out}")
-
-
-@dataclass(frozen=True)
-class BenchWorld:
-    """Time the world: rules and physics alone, then with pictures; and the peers that are installed, in the same run.
-
-    Example: daxlab bench world --rooms 256 --json
-    """
-
-    level: str = DEFAULT_LEVEL
-    """Name of the level (see: daxlab levels)."""
-    rooms: int = 256
-    """Rooms side by side (in each process)."""
-    width: int = 96
-    """Picture width, pixels."""
-    height: int = 72
-    """Picture height, pixels."""
-    seconds: float = 5.0
-    """Length of one measurement."""
-    repeats: int = 3
-    """Measurements; the median counts."""
-    peers: bool = True
-    """Also time MiniWorld, ViZDoom and MuJoCo where they are installed."""
-    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
-    """Print JSON."""
-
-    def run(self) -> None:
-        """Measure and print."""
-        from daxlab.bench.world import bench_world
-
-        report = bench_world(
-            self.level, self.rooms, self.width, self.height, self.seconds, self.repeats, with_peers=self.peers
-        )
-        if self.as_json:
-            print(json.dumps(report, indent=2, ensure_ascii=False))
-            return
-        rows = [{"what": key, **value} for key, value in report.items() if key.startswith("step")]
-        peers = [{"what": name, **value} for name, value in report.get("peers", {}).items()]
-        _show(rows, False, f"{self.level}, {self.rooms} rooms, {self.width}×{self.height}, {report['device']}")
-        if peers:
-            _show(peers, False, "peers, one process a core")
-
-
-@dataclass(frozen=True)
-class Demo:
-    """What `make demo` does: play the room with the expert and film an episode.
-
-    Example: daxlab demo
-    """
-
-    out: Path = Path("out")
-    """Folder for what it makes."""
-
-    def run(self) -> None:
-        """Play, film, say where things are."""
-        print("The room of the paper: three objects, made-up names, 46 actions, 96×72 pixels.\n")
-        Expert(episodes=200).run()
-        Assets(out=self.out / "sheet.png").run()
-        Film(out=self.out / "episode.gif").run()
-        print(f"\nLook at {self.out / 'episode.gif'} (an episode) and {self.out / 'sheet.png'} (the objects).")
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Measure speed, as JSON or a table.
-
-    Example: daxlab bench world --json
-    """
-
-    def run(self) -> None:
-        """Say what can be measured."""
-        raise DaxlabError(f"say what to measure: {', '.join(f'daxlab bench {name}' for name in BENCHES)}")
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -228,29 +165,10 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "assets": Assets,
     "bench": Bench,
 }
-BENCHES: dict[str, Callable[..., Any]] = {"world": BenchWorld}
 
 ABOUT = """daxlab: an agent walks a 3D room, hears each object's made-up name once, and then acts on it.
 
 Start with `daxlab demo`. Each command has its own help: daxlab COMMAND --help"""
-
-
-def _show(rows: Sequence[dict[str, Any]], as_json: bool, title: str) -> None:
-    """A table for people or JSON for programs."""
-    if as_json:
-        print(json.dumps(list(rows), indent=2, ensure_ascii=False))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column.replace("_", " "), justify="right" if column != columns[0] else "left")
-    for row in rows:
-        table.add_row(*(str(row.get(column, "")) for column in columns))
-    # Piped output has no width of its own; a table must not lose its columns there.
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
 def _parse(arguments: list[str]) -> Any:
@@ -263,13 +181,23 @@ def _parse(arguments: list[str]) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; bad input is one sentence and exit code 2."""
-    command = _parse(sys.argv[1:] if arguments is None else list(arguments))
+    """Run one command; bad input is one sentence and exit code 2, a reader that left (`| head`) is a quiet end."""
     try:
-        command.run()
+        try:
+            command = _parse(sys.argv[1:] if arguments is None else list(arguments))
+            from daxlab.compilation import enable_cache
+
+            enable_cache()
+            command.run()
+        finally:
+            print(end="", flush=True)
     except DaxlabError as error:
         print(f"daxlab: {error}", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:
+        # What is still in the buffer would be written, and refused, once more as Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 if __name__ == "__main__":

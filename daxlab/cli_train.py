@@ -37,10 +37,12 @@ class Train:
     """Of everything that is random."""
     budget: str | None = None
     """Time to stop after, compilation and saving included: 90s, 9m, 1h30m."""
+    until: float | None = None
+    """Success in training, averaged over the log's last three lines, to stop at: 0.95"""
     out: Path | None = None
     """Folder of the run; runs/LEVEL-AGENT-SEED unless given."""
     resume: Path | None = None
-    """Go on with the run in this folder; only --steps, --budget and --light count then."""
+    """Go on with the run in this folder; only --steps, --budget, --until and --light count then."""
     light: bool = False
     """Save weights, optimiser, statistics, step and key only, in files of at most 16 MiB; rooms restart on resume."""
     set: tuple[str, ...] = ()
@@ -53,11 +55,11 @@ class Train:
 
         budget = None if self.budget is None else duration(self.budget)
         if self.resume is not None:
-            train(None, self.resume, budget=budget, light=self.light, steps=self.steps)
+            train(None, self.resume, budget=budget, light=self.light, steps=self.steps, until=self.until)
             return
         config = self.config()
         name = f"{config.level.replace('/', '-')}-{config.agent.core}-{config.seed}"
-        train(config, self.out or Path("runs") / name, budget=budget, light=self.light)
+        train(config, self.out or Path("runs") / name, budget=budget, light=self.light, until=self.until)
 
     def config(self) -> Any:
         """The config that the flags ask for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -86,6 +87,17 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys, monkeypatch, tmp_path
     assert says in said
     assert len(said.splitlines()) == 1
     assert not list(tmp_path.rglob("*.*"))
+
+
+@pytest.mark.parametrize("arguments", [("levels", "--json"), ("--help",)])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_is_no_error(arguments, unbuffered):
+    command = [sys.executable, "-m", "daxlab.cli", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=os.environ | {"PYTHONUNBUFFERED": unbuffered}, **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
 
 
 def test_an_unknown_command_exits_with_2():

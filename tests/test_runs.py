@@ -7,18 +7,23 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from safetensors.numpy import load_file, save_file
 
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
 from daxlab.learning.config import change, preset
 from daxlab.learning.evaluate import evaluate, load_agent
-from daxlab.learning.logs import read
-from daxlab.learning.run import latest, train
+from daxlab.learning.logs import draw_curve, read
+from daxlab.learning.progress import Progress
+from daxlab.learning.run import Run, latest, train
 
 UPDATES = 7
 TIMES = ("seconds", "steps_per_second")
@@ -43,6 +48,7 @@ def config():
         agent__vision__blocks=(1, 1),
         agent__vision__strides=(4, 4),
         agent__vision__embedding=8,
+        agent__vision__fovea=0,
         agent__memory__size=8,
         agent__memory__k=2,
         agent__latent=16,
@@ -141,12 +147,39 @@ def test_light_checkpoints_are_small_and_go_on(config, whole, tmp_path, monkeypa
     assert len(parts) > 1
     assert all(part.stat().st_size <= 16 * 2**20 for part in parts)
     loaded = checkpoint.load(latest(folder))
-    assert not any(name.startswith(".actor") for name in loaded.tensors)
+    assert not any(name.startswith(".actor") and "averages" not in name for name in loaded.tensors)
     for name in (".agent.statistics.mean", ".key", ".updates"):
         assert name in loaded.tensors
     train(None, folder, light=True, steps=4 * 24, quiet=True)
     assert [line["updates"] for line in log(folder)] == [2, 4]
-    parts[0].unlink(missing_ok=True)
+
+
+def test_a_save_keeps_lifetime_averages_in_a_light_checkpoint_and_draws_the_curve(config, tmp_path):
+    def run(resuming):
+        return Run(config, tmp_path, "light", Progress(config.steps, quiet=True), "", resuming)
+
+    first = run(resuming=False)
+    means = [np.float32(3.5), np.float32(0.25)]
+    averages = tuple(a._replace(mean=m, terms=m + 1) for a, m in zip(first.state.actor.averages, means, strict=True))
+    first.state = first.state._replace(actor=first.state.actor._replace(averages=averages))
+    first.save()
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert [(a.mean, a.terms) for a in run(resuming=True).state.actor.averages] == [(m, m + 1) for m in means]
+
+
+def test_a_curve_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "curve.png"
+    draw_curve([{"steps": 5, "success": 0.5}], path, "a", 0.3)
+    before = path.read_bytes()
+
+    def half(figure, file):
+        file.write_bytes(b"half a picture")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Figure, "savefig", half)
+    with pytest.raises(KeyboardInterrupt):
+        draw_curve([], path, "b", 0.3)
+    assert path.read_bytes() == before
 
 
 def test_a_budget_ends_the_run(config, tmp_path):
@@ -191,6 +224,86 @@ def test_a_missing_part_is_refused(config, tmp_path, monkeypatch):
     (path / "part-01.safetensors").unlink()
     with pytest.raises(DaxlabError, match="incomplete"):
         checkpoint.load(path)
+
+
+def test_a_large_tensor_lies_in_several_files(config, tmp_path):
+    rng = np.random.default_rng(0)
+    saved = {
+        "before": np.arange(5),
+        "large": rng.random((3, 5, 2**19 + 1), np.float32),
+        "bits": rng.integers(0, 2**16, (2**13, 2**11 + 3), np.uint16),
+        "nothing": np.zeros((0, 4), np.float32),
+        "after": np.array(0.1),
+    }
+    path = checkpoint.save(tmp_path, "light", saved, config, 1)
+    files = list(path.iterdir())
+    assert len(files) >= 5
+    assert all(file.stat().st_size <= 16 * 2**20 for file in files)
+    loaded = checkpoint.load(path).tensors
+    assert loaded.keys() == saved.keys()
+    for name, x in saved.items():
+        assert loaded[name].dtype == x.dtype
+        np.testing.assert_array_equal(loaded[name], x)
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "tampered", "another save", "another shape", "no shape"])
+def test_a_damaged_piece_of_a_large_tensor_is_refused(config, tmp_path, monkeypatch, damage):
+    monkeypatch.setattr(checkpoint, "PART_BYTES", 40_000)
+    path, other = (checkpoint.save(tmp_path, "light", {"x": np.full((300, 100), n)}, config, n) for n in (1, 2))
+    files = sorted(path.iterdir())
+    assert len(files) == 6
+    middle = files[2]
+    data = middle.read_bytes()
+    if damage == "cut":
+        middle.write_bytes(data[:-1])
+    elif damage == "missing":
+        middle.unlink()
+    elif damage == "tampered":
+        middle.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    elif damage == "another save":
+        shutil.copy(other / middle.name, middle)
+    else:
+        shape = {"another shape": '{"x": [300, 101]}', "no shape": '{"x": '}[damage]
+        for file in files:
+            notes = checkpoint._read(file)[1]
+            save_file(load_file(file), file, metadata=notes | {"cut": shape})
+    with pytest.raises(DaxlabError) as error:
+        checkpoint.load(path)
+    assert str(path) in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+SAVE_FOR_EVER = """
+import itertools, pathlib, sys
+import numpy as np
+from daxlab.learning import checkpoint
+from daxlab.learning.config import preset
+
+checkpoint.PART_BYTES = 2**18
+for n in itertools.count(int(sys.argv[2])):
+    state = {name: np.full(2**19, n, np.float32) for name in "ab"}
+    checkpoint.save(pathlib.Path(sys.argv[1]), "light", state, preset("desk"), n)
+    print(n, flush=True)
+"""
+
+
+def test_kill_9_during_a_save_loses_at_most_that_save(tmp_path):
+    reached = 0
+    for _ in range(4):
+        command = [sys.executable, "-c", SAVE_FOR_EVER, str(tmp_path), str(reached + 1)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            told = [process.stdout.readline()]
+            while not list(tmp_path.glob(".unfinished-*")):
+                assert process.poll() is None
+            time.sleep(random.uniform(0, 0.03))
+            process.kill()
+            told += process.stdout.readlines()
+        loaded = checkpoint.load(checkpoint.every(tmp_path)[-1])
+        reached = loaded.updates
+        assert int(told[-1]) <= reached <= int(told[-1]) + 1
+        assert loaded.tensors.keys() == {"a", "b"}
+        for x in loaded.tensors.values():
+            np.testing.assert_array_equal(x, np.full(2**19, reached))
 
 
 def test_a_checkpoint_of_another_config_is_refused(whole, tmp_path):

@@ -123,7 +123,7 @@ class Agent(eqx.Module):
         """One step of one room. `first` forgets the last episode before this step is processed."""
         v = self.vision(observation.rgb)
         writing, write = self._write(state.writing, observation.text[None], first[None])
-        x = CoreInput(self._seen(v), self.language(observation.text), first, write[0])
+        x = CoreInput(self._seen(v), self._heard(observation.text), first, write[0])
         core, output = self.core.step(state.core, x)
         logits, value = self.heads(output.e, output.h)
         return AgentState(core, writing), AgentOutput(logits, value, output.e, v, output.reads, output.rows)
@@ -134,7 +134,7 @@ class Agent(eqx.Module):
         """T steps of one room: the same as T times `step`."""
         v = jax.vmap(self.vision)(observation.rgb)
         writing, write = self._write(state.writing, observation.text, first)
-        x = CoreInput(self._seen(v), jax.vmap(self.language)(observation.text), first, write)
+        x = CoreInput(self._seen(v), jax.vmap(self._heard)(observation.text), first, write)
         core, output = self.core.unroll(state.core, x)
         logits, value = self.heads(output.e, output.h)
         return AgentState(core, writing), AgentOutput(logits, value, output.e, v, output.reads, output.rows)
@@ -169,6 +169,10 @@ class Agent(eqx.Module):
 
     def _seen(self, v: Float[Array, "*t v"]) -> Float[Array, "*t v"]:
         return standardise(self.statistics, v) if self.config.standardised else v
+
+    def _heard(self, text: Int[Array, " n"]) -> Float[Array, " l"]:
+        l = self.language(text)  # noqa: E741
+        return jax.lax.stop_gradient(l) if self.config.language.fixed else l
 
     def _write(
         self, state: WriteState, text: Int[Array, "t n"], first: Bool[Array, " t"]

@@ -44,6 +44,8 @@ class VisionConfig:
     """Width and height of every convolution."""
     embedding: int = 256
     """Size of the visual embedding v, the layer after the ResNet."""
+    fovea: int = 0
+    """How many of v's features are the fovea's: colours in the middle of the view, past the ResNet (ours)."""
     dtype: Precision = "float32"
     """Type the convolutions compute in, forwards and backwards; weights and outputs are float32 in any case."""
 
@@ -55,6 +57,11 @@ class VisionConfig:
                 f"but have {len(self.channels)}, {len(self.blocks)} and {len(self.strides)}"
             )
         _positive(self, "convolutions", "kernel", "embedding")
+        if not 0 <= self.fovea < self.embedding:
+            raise DaxlabError(
+                f"vision.fovea is {self.fovea}; it must be at least 0 and leave the ResNet some of the "
+                f"{self.embedding} features of vision.embedding"
+            )
         _precision(self, "dtype")
 
 
@@ -72,6 +79,8 @@ class LanguageConfig:
     """Size of the language embedding l, the encoder's output."""
     decoder: int = 32
     """Hidden size of the language decoder."""
+    fixed: bool = False
+    """Leave the encoder as it was drawn: random sentence codes that no gradient moves (ours)."""
 
     def __post_init__(self) -> None:
         """Check the sizes."""
@@ -100,12 +109,10 @@ class MemoryConfig:
     """Steps that are written after a change of the text, w."""
     query_gain: float = 1.0
     """Scale of the learned part of `dcem_match`'s query, q = l + gain · q(v, l, h); at 0 the query is what is heard."""
-    match_sum: bool = False
-    """`dcem_match` also reads Σ v ⊙ m̂ / width, the match as one number a head."""
+    match_cosine: bool = False
+    """`dcem_match` also reads cos(v, m̂), the match as one number a head."""
     worded_only: bool = False
     """Write only while something is heard: a row without words has no key to be found by (ours)."""
-    private_language: bool = False
-    """`dcem_match`: the language encoder learns from looking things up alone, not from the policy (ours)."""
     skip_present: bool = False
     """Do not read rows whose text is the one heard now: they say nothing new (dcem and dcem_match; ours)."""
     write_gradient: bool = False

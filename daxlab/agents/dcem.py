@@ -74,13 +74,14 @@ class DCEM(eqx.Module):
     latent_x: Linear
     latent_h: Linear
     latent_r: Linear
+    latent_c: Linear | None
     cell: LSTMCell
     widths: tuple[int, int] = eqx.field(static=True)
     config: MemoryConfig = eqx.field(static=True)
     match: bool = eqx.field(static=True)
 
     def __init__(self, key: PRNGKeyArray, config: AgentConfig) -> None:
-        keys = jax.random.split(key, 7)
+        keys = jax.random.split(key, 8)
         l, v = config.language.embedding, config.vision.embedding  # noqa: E741
         heads = config.memory.heads
         self.match = config.core == "dcem_match"
@@ -91,8 +92,10 @@ class DCEM(eqx.Module):
         self.aggregation = Aggregation(keys[2], v, config.memory.query, config.memory.value)
         self.latent_x = Linear(keys[3], v + l, config.latent)
         self.latent_h = Linear(keys[4], config.lstm, config.latent, bias=False)
-        read = heads * (config.memory.value + (v + config.memory.match_sum if self.match else 0))
-        self.latent_r = Linear(keys[5], read, config.latent, bias=False)
+        self.latent_r = Linear(keys[5], heads * (config.memory.value + v * self.match), config.latent, bias=False)
+        # A layer of its own: among hundreds of inputs one number would start with next to no weight.
+        cosine = self.match and config.memory.match_cosine
+        self.latent_c = Linear(keys[7], heads, config.latent, bias=False) if cosine else None
         self.cell = LSTMCell(keys[6], config.latent, config.lstm)
         self.widths = (l, v)
         self.config = config.memory
@@ -132,8 +135,6 @@ class DCEM(eqx.Module):
         query = self.query_x(inputs).reshape(*x.l.shape[:-1], self.config.heads, self.widths[0])
         if self.match:
             query = self.config.query_gain * query + x.l[..., None, :]
-            if self.config.private_language:
-                inputs = jnp.concatenate([x.v, jax.lax.stop_gradient(x.l)], axis=-1)
         return Prepared(query, self.latent_x(inputs))
 
     def _advance(
@@ -143,20 +144,24 @@ class DCEM(eqx.Module):
         query = prepared.query + gain * self.query_h(lstm.h).reshape(prepared.query.shape)
         if self.config.skip_present:
             table = memory.without(table, x.l)
-        r, reads = self._read(table, query, x.v)
-        e = jax.nn.relu(prepared.latent + self.latent_h(lstm.h) + self.latent_r(r))
+        latent, reads = self._read(table, query, x.v)
+        e = jax.nn.relu(prepared.latent + self.latent_h(lstm.h) + latent)
         lstm = self.cell(lstm, e)
         return lstm, CoreOutput(e, lstm.h, reads, ())
 
     def _read(
         self, table: memory.Table, query: Float[Array, "n l"], v: Float[Array, " v"]
-    ) -> tuple[Float[Array, " r"], Reads]:
+    ) -> tuple[Float[Array, " e"], Reads]:
+        """What the memory adds to the latent, and where it was read."""
         recalled = memory.recall(table, query, self.config.k)
         weights = masked_softmax(self.config.sharpness * recalled.similarity, recalled.valid)
         memories = weights[..., None] * memory.gather(table, 1, recalled.rows)
         r = self.aggregation(memories, recalled.valid)
-        if self.match:
-            match = v * jnp.sum(memories, axis=1)
-            parts = [r, match, jnp.mean(match, axis=-1, keepdims=True)] if self.config.match_sum else [r, match]
-            r = jnp.concatenate(parts, axis=-1)
-        return r.reshape(-1), Reads(weights, recalled.time)
+        if not self.match:
+            return self.latent_r(r.reshape(-1)), Reads(weights, recalled.time)
+        seen_before = jnp.sum(memories, axis=1)
+        r = jnp.concatenate([r, v * seen_before], axis=-1)
+        latent = self.latent_r(r.reshape(-1))
+        if self.latent_c is not None:
+            latent += self.latent_c(memory.unit(seen_before) @ memory.unit(v))
+        return latent, Reads(weights, recalled.time)

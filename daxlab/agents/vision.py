@@ -1,15 +1,16 @@
-"""The picture's encoder: a ResNet and one layer (section 3; sizes in A.4.2)."""
+"""The picture's encoder: a ResNet and one layer (section 3; sizes in A.4.2). The fovea is ours."""
 
 from __future__ import annotations
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Float, PRNGKeyArray, UInt8
 
 from daxlab.agents.config import VisionConfig
-from daxlab.agents.layers import Convolution, Linear, Residual
+from daxlab.agents.layers import Convolution, Linear, Residual, initial_weights
 
 
 def section_sizes(config: VisionConfig, height: int, width: int) -> list[tuple[int, int]]:
@@ -21,18 +22,54 @@ def section_sizes(config: VisionConfig, height: int, width: int) -> list[tuple[i
     return sizes
 
 
+GRID = 16
+"""The fovea looks at no more than GRID × GRID pixels, whatever the picture's size, and at every other one at most."""
+
+
+class Fovea(eqx.Module):
+    """Which colours are in the middle of the view: colour units, averaged under a bell two fifths of a view wide.
+
+    An untrained ResNet's codes of two views of a thing are hardly more alike than those of two things; its colours
+    are, so that views can be compared from the start (docs/results.md). Each unit answers to one side of the colour
+    space.
+    """
+
+    colours: Float[Array, "3 f"]
+    threshold: Float[Array, " f"]
+
+    def __init__(self, key: PRNGKeyArray, size: int) -> None:
+        k_colours, k_threshold = jax.random.split(key)
+        colours = initial_weights(k_colours, (3, size), 1)
+        self.colours = colours / jnp.linalg.norm(colours, axis=0)
+        self.threshold = jax.random.uniform(k_threshold, (size,), minval=0.0, maxval=1.2)
+
+    def __call__(self, rgb: UInt8[Array, "h w 3"]) -> Float[Array, " f"]:
+        """Encode one picture."""
+        height, width = rgb.shape[:2]
+        half = max(1, height // 3)
+        stride = max(2, -(-2 * half // GRID))
+        top, left = height // 2 - half, max(0, width // 2 - half)
+        middle = rgb[top : top + 2 * half : stride, left : left + 2 * half : stride]
+        x = middle.astype(jnp.float32) / 127.5 - 1
+        rows, columns = (jnp.exp(-(((np.arange(n) - (n - 1) / 2) * stride / (0.2 * height)) ** 2)) for n in x.shape[:2])
+        bell = rows[:, None] * columns
+        units = jax.nn.relu(x @ self.colours - self.threshold)
+        return jnp.einsum("hw,hwf->f", bell / jnp.sum(bell), units)
+
+
 class Vision(eqx.Module):
-    """rgb → v. Sections of one strided convolution and residual blocks, then a linear layer.
+    """rgb → v. Sections of one strided convolution and residual blocks, then a linear layer; the fovea, if any, last.
 
     v is linear in the last features (no relu): what is compared, stored and standardised is signed.
     """
 
     sections: tuple[tuple[Convolution, tuple[Residual, ...]], ...]
     embed: Linear
+    fovea: Fovea | None
     dtype: str = eqx.field(static=True)
 
     def __init__(self, key: PRNGKeyArray, config: VisionConfig, height: int, width: int) -> None:
-        keys = iter(jax.random.split(key, 1 + sum(config.blocks) + len(config.blocks)))
+        keys = iter(jax.random.split(key, 2 + sum(config.blocks) + len(config.blocks)))
         sections, before = [], 3
         for channels, blocks, stride in zip(config.channels, config.blocks, config.strides, strict=True):
             opening = Convolution(next(keys), before, channels, config.kernel, stride)
@@ -41,7 +78,8 @@ class Vision(eqx.Module):
             before = channels
         h, w = section_sizes(config, height, width)[-1]
         self.sections = tuple(sections)
-        self.embed = Linear(next(keys), h * w * before, config.embedding)
+        self.embed = Linear(next(keys), h * w * before, config.embedding - config.fovea)
+        self.fovea = Fovea(next(keys), config.fovea) if config.fovea else None
         self.dtype = config.dtype
 
     def __call__(self, rgb: UInt8[Array, "h w 3"]) -> Float[Array, " v"]:
@@ -51,4 +89,5 @@ class Vision(eqx.Module):
             x = opening(x)
             for residual in residuals:
                 x = residual(x)
-        return self.embed(jax.nn.relu(x).reshape(-1).astype(jnp.float32))
+        v = self.embed(jax.nn.relu(x).reshape(-1).astype(jnp.float32))
+        return v if self.fovea is None else jnp.concatenate([v, self.fovea(rgb)])

@@ -3,7 +3,8 @@
     RUN/checkpoints/exact-000000123/part-00.safetensors     everything: a run that resumes from it does not differ
     RUN/checkpoints/light-000000123/part-00.safetensors …   weights, optimiser, statistics, step, key: rooms restart
 
-Each part holds the config it was made with, its fingerprint and a digest of its own numbers. Nothing is unpickled.
+Each part holds the config it was made with, its fingerprint and a digest of its own numbers. A tensor too large for
+one part of a light checkpoint lies in several, as flat runs of its numbers. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -33,6 +34,8 @@ PART_BYTES = 15 * 2**20
 """Most numbers in one part of a light checkpoint: with its header a part stays below 16 MiB."""
 KEEP = 2
 """Checkpoints of a kind that are kept."""
+SHARED = ("format", "kind", "updates", "fingerprint", "config", "cut")
+"""What the headers of all parts say alike."""
 
 Tensors = dict[str, np.ndarray]
 
@@ -87,7 +90,9 @@ def save(folder: Path, kind: Kind, tensors: Tensors, config: TrainConfig, update
         shutil.rmtree(left_over)
     work = folder / f".unfinished-{os.getpid()}"
     work.mkdir()
-    parts = list(_split(tensors, PART_BYTES if kind == "light" else 2**62))
+    most = PART_BYTES if kind == "light" else 2**62
+    cut = {name: x.shape for name, x in tensors.items() if x.nbytes > most}
+    parts = list(_split(_pieces(tensors, most), most))
     for i, part in enumerate(parts):
         notes = {
             "format": FORMAT,
@@ -96,6 +101,7 @@ def save(folder: Path, kind: Kind, tensors: Tensors, config: TrainConfig, update
             "part": f"{i + 1} of {len(parts)}",
             "fingerprint": config.fingerprint,
             "config": json.dumps(to_json(config)),
+            "cut": json.dumps(cut),
             "digest": _digest(part),
         }
         save_file(part, work / f"part-{i:02d}.safetensors", metadata=notes)
@@ -118,25 +124,32 @@ def every(folder: Path, kind: str = "(exact|light)") -> list[Path]:
 
 def load(path: Path) -> Loaded:
     """Read a checkpoint folder, or one weights file, and check that it is whole and untouched."""
-    files = sorted(path.glob("part-*.safetensors")) if path.is_dir() else [path]
+    names = path.glob("part-*.safetensors")
+    files = sorted(names, key=lambda file: (len(file.name), file.name)) if path.is_dir() else [path]
     if not files or not files[0].is_file():
         raise DaxlabError(f"there is no checkpoint at {path}")
     tensors: Tensors = {}
     notes: dict[str, str] = {}
     for i, file in enumerate(files):
+        before = notes
         part, notes = _read(file)
         if notes["part"] != f"{i + 1} of {len(files)}":
             raise DaxlabError(f"{path} is incomplete: {file.name} says it is part {notes['part']}")
         if notes["digest"] != _digest(part):
             raise DaxlabError(f"{file} is damaged: its numbers are not those that were saved")
+        if i and any(notes[name] != before[name] for name in SHARED):
+            raise DaxlabError(f"{file} is of another checkpoint than the parts before it")
         tensors |= part
-    return Loaded(
-        tensors,
-        from_json(json.loads(notes["config"])),
-        notes["fingerprint"],
-        int(notes["updates"]),
-        "light" if notes["kind"] == "light" else "exact",
-    )
+    try:
+        return Loaded(
+            _join(tensors, json.loads(notes["cut"])),
+            from_json(json.loads(notes["config"])),
+            notes["fingerprint"],
+            int(notes["updates"]),
+            "light" if notes["kind"] == "light" else "exact",
+        )
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DaxlabError(f"{path} has a header that cannot be read ({error})") from error
 
 
 def _read(file: Path) -> tuple[Tensors, dict[str, str]]:
@@ -146,17 +159,39 @@ def _read(file: Path) -> tuple[Tensors, dict[str, str]]:
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no mapping)
     except (SafetensorError, OSError, ValueError) as error:
         raise DaxlabError(f"{file} is no whole safetensors file ({error})") from error
-    missing = {"format", "kind", "updates", "part", "fingerprint", "config", "digest"} - set(notes)
-    if missing or notes["format"] != FORMAT:
+    notes = {"cut": "{}"} | notes  # older ones have no tensor in pieces
+    if not notes.keys() >= {*SHARED, "part", "digest"} or notes["format"] != FORMAT:
         raise DaxlabError(f"{file} is no checkpoint of daxlab")
     return tensors, notes
 
 
-def _split(tensors: Tensors, most: int) -> Iterator[Tensors]:
-    part: Tensors = {}
+def _pieces(tensors: Tensors, most: int) -> Iterator[tuple[str, np.ndarray]]:
+    """The tensors by name; one of more than `most` bytes in flat runs, each named by the place of its first number."""
     for name, x in tensors.items():
-        if x.nbytes > most:
-            raise DaxlabError(f"{name} has {x.nbytes} bytes, more than the {most} of one part of a light checkpoint")
+        if x.nbytes <= most:
+            yield name, x
+            continue
+        count = most // x.itemsize
+        for start in range(0, x.size, count):
+            yield f"{name}@{start}", x.reshape(-1)[start : start + count]
+
+
+def _join(tensors: Tensors, cut: dict[str, list[int]]) -> Tensors:
+    """The tensors with those of `cut`, names and shapes, made whole of their runs."""
+    whole = dict(tensors)
+    for name, shape in cut.items():
+        runs: list[np.ndarray] = []
+        start = 0
+        while f"{name}@{start}" in whole:
+            runs.append(whole.pop(f"{name}@{start}"))
+            start += runs[-1].size
+        whole[name] = np.concatenate(runs).reshape(shape)
+    return whole
+
+
+def _split(pieces: Iterable[tuple[str, np.ndarray]], most: int) -> Iterator[Tensors]:
+    part: Tensors = {}
+    for name, x in pieces:
         if part and sum(y.nbytes for y in part.values()) + x.nbytes > most:
             yield part
             part = {}

@@ -8,7 +8,15 @@ import typing
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from daxlab.agents.config import CORES, RING_CORES, AgentConfig, MemoryConfig, TransformerConfig, VisionConfig
+from daxlab.agents.config import (
+    CORES,
+    RING_CORES,
+    AgentConfig,
+    LanguageConfig,
+    MemoryConfig,
+    TransformerConfig,
+    VisionConfig,
+)
 from daxlab.errors import DaxlabError, unknown
 from daxlab.learning.losses import LossConfig, OptimiserConfig
 from daxlab.levels import registry
@@ -106,14 +114,13 @@ def _binding(memory: MemoryConfig) -> MemoryConfig:
     """The options of `dcem_match` that let it bind on the desk (docs/results.md says what each is for)."""
     return replace(
         memory,
-        k=8,
-        sharpness=16.0,
+        k=3,
+        sharpness=64.0,
         selective_write=True,
         worded_only=True,
         skip_present=True,
-        private_language=True,
         query_gain=0.0,
-        match_sum=True,
+        match_cosine=True,
     )
 
 
@@ -146,8 +153,9 @@ def desk() -> TrainConfig:
         agent=AgentConfig(
             core="dcem_match",
             vision=VisionConfig(
-                channels=(16, 16, 32), blocks=(1, 1, 1), strides=(2, 2, 2), convolutions=1, embedding=64
+                channels=(8, 16, 32), blocks=(0, 1, 1), strides=(3, 2, 2), convolutions=1, embedding=96, fovea=80
             ),
+            language=LanguageConfig(word=64, query=16, value=128, embedding=128, fixed=True),
             memory=_binding(MemoryConfig(size=64, heads=1, query=32, value=64)),
             latent=128,
             lstm=128,
@@ -157,13 +165,13 @@ def desk() -> TrainConfig:
             reconstruction=False,
             standardise=True,
         ),
-        loss=LossConfig(policy=1.0, entropy=2e-2, reconstruction=0.1, discount=0.95),
+        loss=LossConfig(policy=1.0, entropy=3e-3, reconstruction=0.1, discount=0.98),
         optimiser=OptimiserConfig(learning_rate=1e-3, beta1=0.9, beta2=0.99, epsilon=1e-6),
         rooms=128,
         unroll=32,
-        minibatch=64,
+        minibatch=32,
         clip=1.0,
-        steps=2_000_000,
+        steps=3_000_000,
         log_steps=50_000,
         save_minutes=1.0,
     )

@@ -73,14 +73,12 @@ def _events(folder: Path) -> Any:
 
 def draw_curve(lines: list[Line], path: Path, title: str, chance: float) -> None:
     """Success, lift rate and recall over steps."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     lines = [line for line in lines if "success" in line]
     steps = [line["steps"] / 1e6 for line in lines]
-    figure, axes = pyplot.subplots(figsize=(6, 3.6), dpi=120)
+    figure = Figure(figsize=(6, 3.6), dpi=120)
+    axes = figure.subplots()
     for name, label, style in (
         ("success", "success", "-"),
         ("lift_rate", "episodes that end in a lift", ":"),
@@ -94,5 +92,4 @@ def draw_curve(lines: list[Line], path: Path, title: str, chance: float) -> None
     figure.tight_layout()
     work = path.with_name(f".{path.stem}-{os.getpid()}.png")
     figure.savefig(work)
-    pyplot.close(figure)
     os.replace(work, path)

@@ -28,17 +28,19 @@ from daxlab.learning import checkpoint
 from daxlab.learning.checkpoint import Kind, Tensors
 from daxlab.learning.config import TrainConfig, change, from_json, to_json
 from daxlab.learning.diagnostics import summarise
-from daxlab.learning.logs import Log, draw_curve, write_whole
+from daxlab.learning.logs import Line, Log, draw_curve, write_whole
 from daxlab.learning.loop import TrainState, make_update, start, start_actor
 from daxlab.learning.progress import Progress
 from daxlab.levels.env import Env, Rooms
 
 CALL_STEPS = 2**18
 """Updates shorter than this many steps share one call of the device (not on a CPU: see `loop`)."""
-LIGHT = (".agent", ".optimiser", ".key", ".updates")
+LIGHT = (".agent", ".optimiser", ".actor.averages", ".key", ".updates")
 """What a light checkpoint holds of a `TrainState`."""
 COUNTERS = "counters/"
 """Where a checkpoint keeps what the log has not told yet."""
+UNTIL_LINES = 3
+"""Lines of the log over which the success that ends a run is averaged."""
 
 
 def train(
@@ -48,14 +50,18 @@ def train(
     budget: float | None = None,
     light: bool = False,
     steps: int | None = None,
+    until: float | None = None,
     quiet: bool = False,
     resume_command: str = "daxlab train --resume",
 ) -> dict[str, Any]:
     """Train in a new folder or, without a config, go on in an old one; returns the log's last line.
 
-    `budget` is in seconds, compilation and saving included; `steps` replaces the config's. `light` saves weights,
-    optimiser, statistics, step and key only. Ctrl-C and SIGTERM save and stop.
+    `budget` is in seconds, compilation and saving included; `steps` replaces the config's. `until` is a success
+    in training, averaged over the log's last three lines, at which to stop. `light` saves weights, optimiser,
+    statistics, step and key only. Ctrl-C and SIGTERM save and stop.
     """
+    if until is not None and not 0 < until <= 1:
+        raise DaxlabError(f"until is {until}; a success is above 0 and at most 1")
     began = time.monotonic()
     folder = Path(folder)
     use_compilation_cache()
@@ -67,8 +73,9 @@ def train(
         new_folder(folder, config)
     deadline = math.inf if budget is None else began + budget
     progress = Progress(config.steps, quiet)
+    kind: Kind = "light" if light else "exact"
     try:
-        return Run(config, folder, "light" if light else "exact", progress, resume_command, resuming).go(deadline)
+        return Run(config, folder, kind, progress, resume_command, resuming).go(deadline, until)
     finally:
         progress.close()
 
@@ -98,8 +105,8 @@ class Run:
         """Steps of the world so far."""
         return self.updates * self.config.steps_per_update
 
-    def go(self, deadline: float) -> dict[str, Any]:
-        """Train to the end of the steps or of the time, or until interrupted."""
+    def go(self, deadline: float, until: float | None = None) -> dict[str, Any]:
+        """Train to the end of the steps or of the time, to the success wanted, or until interrupted."""
         config = self.config
         log_updates = max(1, config.log_steps // config.steps_per_update)
         repeats = _repeats(config, log_updates)
@@ -115,6 +122,8 @@ class Run:
                 slowest = max(slowest, call)
                 if self.updates % log_updates == 0:
                     self.write_line()
+                    if until is not None and reached(self.log.lines, until):
+                        stopped.append(f"success has reached {until:g}")
                 rate = repeats * config.steps_per_update / call
                 left = min((config.steps - self.steps) / rate, deadline - time.monotonic())
                 self.progress.show(self.steps, rate, self.latest_line(), left)
@@ -173,6 +182,8 @@ class Run:
             tensors = {name: x for name, x in tensors.items() if name.startswith(LIGHT)}
         tensors |= {COUNTERS + name: np.array(value, np.float64) for name, value in self.counters().items()}
         self.saved = checkpoint.save(self.folder / "checkpoints", self.kind, tensors, self.config, self.updates)
+        title = f"{self.config.agent.core} on {self.config.level}"
+        draw_curve(self.log.lines, self.folder / "curve.png", title, self.config.spec.chance)
         self.save_seconds = time.monotonic() - begin
 
     def counters(self) -> dict[str, float]:
@@ -195,12 +206,16 @@ class Run:
         self.saved = path
 
     def finish(self, why: str) -> None:
-        """The curve, and what to do next."""
-        title = f"{self.config.agent.core} on {self.config.level}"
-        draw_curve(self.log.lines, self.folder / "curve.png", title, self.config.spec.chance)
+        """What was done, and what to do next."""
         self.progress.say(f"{why} at {self.steps:,} steps; saved in {self.saved}")
         if self.updates < self.config.updates:
             self.progress.say(f"go on with: {self.resume_command}")
+
+
+def reached(lines: list[Line], success: float) -> bool:
+    """Whether the log's last lines have this success on average; never while there are fewer than it takes."""
+    last = [line.get("success", 0.0) for line in lines[-UNTIL_LINES:]]
+    return len(last) == UNTIL_LINES and sum(last) / UNTIL_LINES >= success
 
 
 def _repeats(config: TrainConfig, log_updates: int) -> int:
@@ -213,11 +228,12 @@ def _repeats(config: TrainConfig, log_updates: int) -> int:
 
 def restore_state(template: TrainState, tensors: Tensors, where: Path) -> tuple[TrainState, bool]:
     """The state in a checkpoint; False if it is a light one, whose rooms are the template's."""
-    if any(name.startswith(".actor") for name in tensors):
+    if any(name.startswith(".actor.rooms") for name in tensors):
         return checkpoint.restore(template, tensors, where), True
-    agent, optimiser, _, key, updates = template
-    bare = TrainState(agent, optimiser, None, key, updates)  # type: ignore[arg-type]
-    return checkpoint.restore(bare, tensors, where)._replace(actor=template.actor), False
+    actor = template.actor
+    bare = template._replace(actor=actor._replace(rooms=None, now=None, memory=None, notes=None))  # type: ignore[arg-type]
+    state = checkpoint.restore(bare, tensors, where)
+    return state._replace(actor=actor._replace(averages=state.actor.averages)), False
 
 
 def load_for(path: Path, config: TrainConfig) -> checkpoint.Loaded:

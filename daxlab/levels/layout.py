@@ -20,9 +20,9 @@ from daxlab.world.state import Props, World
 CANDIDATES = 64
 """Places tried for each thing; the first that is free is taken, else the freest."""
 
-DESK_DISTANCE = 0.95
+DESK_DISTANCE = 0.8
 """From the agent to the objects on the desk, metres."""
-DESK_ANGLE = 0.7
+DESK_ANGLE = 0.9
 """Between neighbours on the desk, radians."""
 
 
@@ -95,7 +95,7 @@ def _draw_desk(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
         quarter=jnp.zeros(len(names), jnp.int32),
         agent=jnp.zeros(2),
         heading=jax.random.uniform(k_heading, minval=-widest, maxval=widest),
-        pitch=jax.random.uniform(k_pitch, minval=-0.45, maxval=-0.15),
+        pitch=jax.random.uniform(k_pitch, minval=-0.4, maxval=-0.2),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from daxlab.assets.catalog import TRAIN_OBJECTS
 from daxlab.errors import unknown
 from daxlab.levels.spec import Level
 from daxlab.levels.vocabulary import NONSENSE
@@ -27,14 +28,15 @@ def levels() -> dict[str, Level]:
     desk = Level(
         name="desk/fast_map_three_objs",
         setting="desk",
+        objects=TRAIN_OBJECTS[::3],
         words=NONSENSE[:20],
         actions=_DESK_ACTIONS,
-        picture=(32, 32),
+        picture=(24, 24),
         discovery_steps=40,
         episode_steps=80,
         linger=2,
         lift_height=0.1,
-        physics=Physics(eye_height=1.15, agent_height=1.25, slack=0.12),
+        physics=Physics(eye_height=1.15, agent_height=1.25, slack=0.06),
     )
     every = (
         Level(name="architecture_comparison/fast_map_three_objs"),

@@ -1,15 +1,18 @@
-"""A contact sheet: each object as a person would like to see it, and as the agent does."""
+"""Contact sheets: each object as a person would like to see it and as the agent does; exemplars of each category."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
 
+from daxlab.assets import categories as kinds
 from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS, bank
+from daxlab.assets.mesh import Bank
 from daxlab.errors import unknown
 from daxlab.render import render
 from daxlab.render.scene import Scene
@@ -26,9 +29,19 @@ _CAPTION = 16
 _GAP = 6
 
 
-def view_scene(name: str, distance: float = DISTANCE, eye_height: float = EYE_HEIGHT, yaw: float = -30.0) -> Scene:
-    """One thing on the floor amid a room, its front turned ``yaw`` degrees from the eye, which looks at its centre."""
-    things, k = bank(), _index(name)
+def view_scene(
+    name: str,
+    distance: float = DISTANCE,
+    eye_height: float = EYE_HEIGHT,
+    yaw: float = -30.0,
+    things: Bank | None = None,
+) -> Scene:
+    """One thing on the floor amid a room, its front turned ``yaw`` degrees from the eye, which looks at its centre.
+
+    The thing is one of the catalogue, or of the bank that is given.
+    """
+    things = bank() if things is None else things
+    k = _index(name, things)
     centre = np.array([0.0, 0.0, things.half_height[k]])
     eye = np.array([0.0, -distance, eye_height])
     forward = (centre - eye) / np.linalg.norm(centre - eye)
@@ -47,7 +60,7 @@ def view_scene(name: str, distance: float = DISTANCE, eye_height: float = EYE_HE
 
 def _close_scene(name: str, yaw: float) -> Scene:
     """As near as the thing's size allows: 0.6 m for an object, and for furniture not beyond the room's walls."""
-    distance = float(np.clip(2.1 * bank().bound[_index(name)], 0.6, 2.2))
+    distance = float(np.clip(2.1 * bank().bound[_index(name, bank())], 0.6, 2.2))
     return view_scene(name, distance, 0.92 * distance, yaw)
 
 
@@ -75,8 +88,39 @@ def save_sheet(path: str | Path, names: Sequence[str] | None = None, columns: in
     contact_sheet(names, columns, yaw).save(path)
 
 
-def _index(name: str) -> int:
-    names = bank().names
-    if name not in names:
-        raise unknown("object", name, names)
-    return names.index(name)
+def category_sheet(
+    categories: Sequence[str] | None = None,
+    columns: int = 8,
+    distance: float = 0.6,
+    size: tuple[int, int] = (120, 90),
+    first: int = 0,
+) -> Image.Image:
+    """A row for each class: its name, then as many of its exemplars, from seed ``first`` on, a little turned each."""
+    categories = tuple(kinds.CATEGORIES if categories is None else categories)
+    things = kinds.bank(categories, columns, first)
+    views = [
+        view_scene(name, distance, 0.92 * distance, yaw=15.0 * (i % columns) - 60.0, things=things)
+        for i, name in enumerate(things.names)
+    ]
+    scenes = jax.tree.map(lambda *a: jnp.stack(a), *views)
+    pictures = np.asarray(jax.vmap(lambda s: render(s, *size, bank=things))(scenes))
+    width, height = size[0] + 2, size[1] + 2
+    margin = 110
+    sheet = Image.new("RGB", (margin + columns * width, len(categories) * height), "white")
+    pen = ImageDraw.Draw(sheet)
+    for i, picture in enumerate(pictures):
+        sheet.paste(Image.fromarray(picture), (margin + i % columns * width, i // columns * height))
+    for row, name in enumerate(categories):
+        pen.text((_GAP, row * height + size[1] // 2 - 5), name, fill="black")
+    return sheet
+
+
+def save_category_sheet(path: str | Path, categories: Sequence[str] | None = None, columns: int = 8) -> None:
+    """Write the sheet as a picture file, with 32 levels a channel: the file is half as large."""
+    ImageOps.posterize(category_sheet(categories, columns), 5).save(path, optimize=True)
+
+
+def _index(name: str, things: Bank) -> int:
+    if name not in things.names:
+        raise unknown("object", name, things.names)
+    return things.names.index(name)

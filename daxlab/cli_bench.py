@@ -1,0 +1,183 @@
+"""The commands that measure speed: `daxlab bench WHAT`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tyro
+
+from daxlab.cli_table import show
+from daxlab.cli_train import Train
+from daxlab.errors import DaxlabError
+
+DEFAULT_LEVEL = "architecture_comparison/fast_map_three_objs"
+
+
+@dataclass(frozen=True)
+class BenchWorld:
+    """Time the world: rules and physics alone, then with pictures; and the peers that are installed, in the same run.
+
+    Example: daxlab bench world --rooms 256 --json
+    """
+
+    level: str = DEFAULT_LEVEL
+    """Name of the level (see: daxlab levels)."""
+    rooms: int = 256
+    """Rooms side by side (in each process)."""
+    width: int = 96
+    """Picture width, pixels."""
+    height: int = 72
+    """Picture height, pixels."""
+    seconds: float = 5.0
+    """Length of one measurement."""
+    repeats: int = 3
+    """Measurements; the median counts."""
+    peers: bool = True
+    """Also time MiniWorld, ViZDoom and MuJoCo where they are installed."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from daxlab.bench.world import bench_world
+
+        report = bench_world(
+            self.level, self.rooms, self.width, self.height, self.seconds, self.repeats, with_peers=self.peers
+        )
+        if self.as_json:
+            print(json.dumps(report, indent=2, ensure_ascii=False))
+            return
+        rows = [{"what": key, **value} for key, value in report.items() if key.startswith("step")]
+        peers = [{"what": name, **value} for name, value in report.get("peers", {}).items()]
+        show(rows, False, f"{self.level}, {self.rooms} rooms, {self.width}×{self.height}, {report['device']}")
+        if peers:
+            show(peers, False, "peers, one process a core")
+
+
+@dataclass(frozen=True)
+class BenchTrain:
+    """Time training in four modes that add up: the world, + pixels, + acting, + learning.
+
+    Example: daxlab bench train --agent dcem --rooms 2048 --unroll 64 --minibatch 128 --parts --json
+    """
+
+    level: str = DEFAULT_LEVEL
+    """Name of the level (see: daxlab levels)."""
+    agent: str = "dcem"
+    """lstm, dnc, dcem, dcem_match or gtrxl."""
+    preset: str = "paper"
+    """paper, room or desk: where all other numbers come from."""
+    rooms: int | None = None
+    """Rooms side by side; the preset's unless given."""
+    unroll: int | None = None
+    """Steps between two visits of the learner; the preset's unless given."""
+    minibatch: int | None = None
+    """Unrolls in one step of the optimiser; the preset's unless given."""
+    set: tuple[str, ...] = ()
+    """Any other field of the config: --set agent.memory.size=100 agent.vision.dtype=bfloat16"""
+    modes: tuple[str, ...] = ("world", "pixels", "acting", "learning")
+    """Which of the modes."""
+    parts: bool = False
+    """Also time the pieces of acting and learning alone, beside what the device can do at best."""
+    seconds: float = 2.0
+    """Least length of one measurement."""
+    repeats: int = 3
+    """Measurements; the median counts."""
+    cold: bool = True
+    """Compile from nothing and again from a cache, to time both; --no-cold uses the cache there is."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from daxlab.bench.device import bench_device, rates_of
+        from daxlab.bench.train import bench_train
+
+        config = self.config()
+        rates = rates_of(bench_device(seconds=self.seconds / 10, repeats=self.repeats)) if self.parts else None
+        report = bench_train(
+            config,
+            modes=self.modes,
+            seconds=self.seconds,
+            repeats=self.repeats,
+            cold=self.cold,
+            parts=self.parts,
+            rates=rates,
+        )
+        if self.as_json:
+            print(json.dumps(report, indent=2, ensure_ascii=False))
+            return
+        title = f"{config.agent.core} on {config.level}, {config.rooms} rooms, {report['device']}"
+        show([_mode_row(mode, row) for mode, row in report["modes"].items()], False, title)
+        if self.parts:
+            pieces = report["parts"].items()
+            show([{"part": name, **_short(row)} for name, row in pieces], False, "parts, alone")
+
+    def config(self) -> Any:
+        """The config that the flags ask for."""
+        sizes = {"rooms": self.rooms, "unroll": self.unroll, "minibatch": self.minibatch}
+        given = tuple(f"{name}={value}" for name, value in sizes.items() if value is not None)
+        return Train(self.level, agent=self.agent, preset=self.preset, set=(*given, *self.set)).config()
+
+
+def _mode_row(mode: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "mode": mode,
+        "steps/s": row["steps_per_second"],
+        "ms": round(row["milliseconds"], 3),
+        "part ms": round(row["part_milliseconds"], 3),
+        "GB": "" if row["program_bytes"] is None else round(row["program_bytes"] / 1e9, 2),
+        **row["compile"],
+    }
+
+
+def _short(row: dict[str, float]) -> dict[str, str]:
+    return {name: f"{value:.3g}" for name, value in row.items()}
+
+
+@dataclass(frozen=True)
+class BenchDevice:
+    """What the device can do at best: bytes copied and matrices multiplied in a second.
+
+    Example: daxlab bench device --json
+    """
+
+    copy_bytes: int | None = None
+    """Size of the array that is copied; 2 GiB unless given, 128 MiB on a CPU."""
+    matrix: int | None = None
+    """Rows and columns of the matrices; 8192 unless given, 1024 on a CPU."""
+    seconds: float = 0.5
+    """Length of one measurement."""
+    repeats: int = 5
+    """Measurements; the median counts."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from daxlab.bench.device import bench_device
+
+        report = bench_device(self.copy_bytes, self.matrix, self.seconds, self.repeats)
+        if self.as_json:
+            print(json.dumps(report, indent=2, ensure_ascii=False))
+            return
+        rows = [{"what": name, "figure": f"{value:.3g}"} for name, value in report.items() if name.endswith("_second")]
+        show(rows, False, report["device"])
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Measure speed, as JSON or a table.
+
+    Example: daxlab bench world --json
+    """
+
+    def run(self) -> None:
+        """Say what can be measured."""
+        raise DaxlabError(f"say what to measure: {', '.join(f'daxlab bench {name}' for name in BENCHES)}")
+
+
+BENCHES: dict[str, Callable[..., Any]] = {"world": BenchWorld, "train": BenchTrain, "device": BenchDevice}

@@ -1,0 +1,76 @@
+"""The demo: one agent learns to bind words to things, in minutes and before your eyes."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+from daxlab.cli_train import Evaluate
+from daxlab.errors import DaxlabError
+
+PRESET = "desk"
+UNTIL = 0.95
+"""Success in training that is enough."""
+EPISODES = 500
+"""Of the evaluation."""
+AFTER_SECONDS = 60.0
+"""Kept of the time for evaluation and film."""
+NEXT = {
+    "train desk/fast_map_three_objs --agent lstm --budget 9m": "an agent without a memory",
+    "train desk/fast_map_three_objs --budget 9m --set agent.memory.size=8": "a memory that holds eight views",
+}
+"""What to try after it: commands, and what each is."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What `make demo` does: train an agent, evaluate it, and film an episode with what it remembers.
+
+    Example: daxlab demo
+    """
+
+    out: Path = Path("out")
+    """Folder for what it makes."""
+    minutes: float = 9.0
+    """Time for all of it; it takes less if the agent learns sooner."""
+    seed: int = 0
+    """Of everything that is random."""
+
+    def run(self) -> None:
+        """Train, evaluate, film, say where things are."""
+        from daxlab.learning.config import change, preset
+        from daxlab.learning.run import train
+        from daxlab.viewer.thinking import film_agent
+
+        if not self.minutes > 0:
+            raise DaxlabError(f"minutes is {self.minutes}; it must be above 0")
+        config = change(preset(PRESET), seed=self.seed)
+        folder, episode = new_run(self.out), self.out / "episode.gif"
+        _say(
+            "An agent at a desk hears the made-up names of three objects, each once, and is then told which to pick "
+            f"up: it learns this now, from pixels, in {self.minutes:g} minutes (Ctrl-C ends its training early).\n"
+        )
+        train(config, folder, budget=60 * self.minutes - AFTER_SECONDS, until=UNTIL)
+        _say(f"\nWith frozen weights, on {EPISODES} new episodes:")
+        Evaluate(weights=folder, episodes=EPISODES).run()
+        _say("\nfilming the first of them…")
+        film_agent(folder, out=episode)
+        _say(f"\n{episode}: what the agent sees, does and recalls\n{folder / 'curve.png'}: how it learned\n\nTry next:")
+        for command, what in NEXT.items():
+            _say(f"  {what}:\n    daxlab {command}")
+
+
+def new_run(out: Path) -> Path:
+    """A folder that is not there yet: `run`, `run-2`, …; those of earlier demos stay."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DaxlabError(f"cannot make the folder {str(out)!r}: {error.strerror}") from error
+    names = itertools.chain(["run"], (f"run-{i}" for i in itertools.count(2)))
+    return next(out / name for name in names if not (out / name).exists())
+
+
+def _say(text: str) -> None:
+    """Print at once, also into a pipe: what follows takes a while."""
+    print(text, flush=True)

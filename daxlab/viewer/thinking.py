@@ -1,0 +1,158 @@
+"""Films of trained agents: what they see, do and expect, and which of the views in their memory they read.
+
+>>> film_agent("runs/first", out="episode.gif")
+
+The episodes are those that `daxlab evaluate` plays with the same seed, and actions are drawn from the policy as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int, UInt8
+from PIL import Image
+
+from daxlab.agents.agent import Agent, Observation
+from daxlab.agents.core import Reads
+from daxlab.errors import DaxlabError
+from daxlab.learning.evaluate import Trained, load_agent
+from daxlab.levels.env import Env
+from daxlab.levels.episode import RUNNING, Episode
+from daxlab.viewer import mind, movie
+from daxlab.viewer.film import END_SECONDS, rules, tell, view
+from daxlab.viewer.mind import PLACES, Memory, Moment, Thought
+from daxlab.viewer.page import Shot, pixels
+
+
+def film_agent(
+    where: str | Path,
+    level: str | None = None,
+    out: str | Path = "episode.gif",
+    seed: int = 0,
+    episodes: int = 1,
+    width: int = mind.WIDTH,
+    fps: int = 4,
+) -> Path:
+    """Write a film of the agent of a run folder, checkpoint or weights file; of its own level unless given another."""
+    out = Path(out)
+    trained = load_agent(where)
+    env = _env(trained, level)
+    unit = width / mind.WIDTH
+    remembers = _held(trained.agent.initial_state().core) is not None
+    height = pixels(unit, mind.TOP + mind.MEMORY if remembers else mind.TOP)
+    movie.check(out, width, height, fps)
+    look = view(env.level, pixels(unit, mind.VIEW_WIDTH), pixels(unit, mind.VIEW_HEIGHT))
+
+    def draw(moment: Moment) -> Image.Image:
+        return mind.draw(look(moment.shot.state), moment, env.level.actions, width, height)
+
+    moments = record(env, trained.agent, seed, episodes)
+    movie.write(out, moments, draw, lambda moment: moment.shot.ended, fps, END_SECONDS)
+    return out
+
+
+def _env(trained: Trained, level: str | None) -> Env:
+    """The level to play, with pictures of the size that the agent was trained with."""
+    home = Env(trained.config.level)
+    env = home if level is None else Env(level, width=home.width, height=home.height)
+    if env.num_actions != home.num_actions:
+        raise DaxlabError(
+            f"{env.level.name} has {env.num_actions} actions, but the agent was trained with {home.num_actions}"
+        )
+    return env
+
+
+def record(env: Env, agent: Agent, seed: int, episodes: int = 1) -> list[Moment]:
+    """Play the first episodes of a seed without drawing them."""
+    if episodes < 1:
+        raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
+    start, advance = rules(env.level)
+    look = _look(env, agent)
+    moments = []
+    for key in jax.random.split(jax.random.key(seed), episodes):
+        k_room, key = jax.random.split(key)
+        states, thoughts = [start(k_room)], []
+        memory = agent.initial_state()
+        while True:
+            running = int(states[-1].outcome) == RUNNING
+            key, k_action = jax.random.split(key)
+            memory, seen = look(states[-1], memory, k_action)
+            thoughts.append(_thought(jax.device_get(seen), running))
+            if not running:
+                break
+            states.append(advance(states[-1], thoughts[-1].action))
+        shots = tell(env.level, states, [thought.action for thought in thoughts])
+        moments += remember(shots, thoughts)
+    return moments
+
+
+def remember(shots: Sequence[Shot], thoughts: Sequence[Thought]) -> list[Moment]:
+    """The moments of one episode. Each view that is ever in memory has its place; of too many, those read most."""
+    written = sorted(frozenset().union(*(thought.held or () for thought in thoughts)))
+    read = {step: sum(thought.shares.get(step, 0.0) for thought in thoughts) for step in written}
+    places = sorted(sorted(written, key=lambda step: -read[step])[:PLACES])
+
+    def memory(thought: Thought, step: int) -> Memory | None:
+        if thought.held is None or step not in thought.held:
+            return None
+        return Memory(step, thoughts[step].rgb, shots[step].text, thought.shares.get(step, 0.0))
+
+    return [
+        Moment(shot, thought, tuple(memory(thought, step) for step in places), len(thought.held or ()))
+        for shot, thought in zip(shots, thoughts, strict=True)
+    ]
+
+
+class _Seen(NamedTuple):
+    """What leaves the device at each step."""
+
+    rgb: UInt8[Array, "h w 3"]
+    probabilities: Float[Array, " a"]
+    action: Int[Array, ""]
+    value: Float[Array, ""]
+    reads: Reads
+    held: Int[Array, " m"] | None
+
+
+def _look(env: Env, agent: Agent) -> Callable[[Episode, Any, Array], tuple[Any, _Seen]]:
+    """The agent looks at a state and draws an action, compiled."""
+
+    def look(room: Episode, memory: Any, key: Array) -> tuple[Any, _Seen]:
+        now = env.timestep(room)
+        memory, output = agent.step(memory, Observation(*now.observation), now.first)
+        action = jax.random.categorical(key, output.logits)
+        probabilities = jax.nn.softmax(output.logits)
+        held = _held(memory.core)
+        return memory, _Seen(now.observation.rgb, probabilities, action, output.value, output.reads, held)
+
+    return jax.jit(look)
+
+
+def _held(core: Any) -> Int[Array, " m"] | None:
+    """When each row of the core's memory was written, -1 for a row that was not; None if it has no memory."""
+    if not hasattr(core, "ring"):
+        return None
+    return jnp.where(jnp.arange(core.ring.time.shape[0]) < core.ring.written, core.ring.time, -1)
+
+
+def _thought(seen: _Seen, running: bool) -> Thought:
+    held = None if seen.held is None else frozenset(seen.held[seen.held >= 0].tolist())
+    action = int(seen.action) if running else -1
+    rgb, probabilities = np.asarray(seen.rgb), np.asarray(seen.probabilities)
+    return Thought(rgb, probabilities, action, float(seen.value), read_shares(seen.reads), held)
+
+
+def read_shares(reads: Reads) -> dict[int, float]:
+    """By step of the episode, the share of the weight, over all heads or layers, on rows that were written then."""
+    total = float(np.sum(reads.weights))
+    shares: dict[int, float] = {}
+    for step, weight in zip(np.ravel(reads.times).tolist(), np.ravel(reads.weights).tolist(), strict=True):
+        if weight > 0:
+            shares[step] = shares.get(step, 0.0) + weight / total
+    return shares

@@ -1,0 +1,29 @@
+"""A run that is small enough for a test: the desk, and agents of a few thousand weights."""
+
+from __future__ import annotations
+
+from daxlab.agents.config import AgentConfig, MemoryConfig, TransformerConfig, VisionConfig
+from daxlab.learning.config import TrainConfig, with_agent
+
+DESK = "desk/fast_map_three_objs"
+ROWS, WINDOW = 4, 3
+"""Rows of the memory, and steps that are written after the text changed."""
+
+
+def small(core: str) -> TrainConfig:
+    """The config of such a run."""
+    agent = AgentConfig(
+        core="dcem_match",
+        vision=VisionConfig(channels=(4, 4), blocks=(1, 1), strides=(4, 4), convolutions=1, embedding=8),
+        memory=MemoryConfig(
+            size=ROWS, k=3, heads=2, query=8, value=8, selective_write=True, worded_only=True, window=WINDOW
+        ),
+        transformer=TransformerConfig(layers=2, width=16, heads=2, head=8, mlp=16),
+        latent=16,
+        lstm=16,
+        policy=16,
+        value=16,
+        reconstruction=False,
+    )
+    config = TrainConfig(level=DESK, agent=agent, rooms=4, unroll=6, minibatch=4, steps=24 * 100, log_steps=24)
+    return with_agent(config, core)
