@@ -1,4 +1,4 @@
-# make demo: see an agent in the room. make test: everything CI checks. Each makes .venv by itself.
+# make demo: see an agent learn words. make test: everything CI checks. Each makes .venv by itself.
 PYTHON ?= python3
 EXTRAS ?= dev
 BIN := .venv/bin

@@ -32,6 +32,7 @@ def enable_cache() -> Path | None:
         return None
     if not os.access(folder, os.W_OK | os.X_OK):
         return None
+    _use(str(folder), KEEP_FROM)
     return folder
 
 

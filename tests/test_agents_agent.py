@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from daxlab.agents import memory
 from daxlab.agents.agent import Agent, Observation, count_parameters, make_agent, partition, with_statistics
 from daxlab.agents.config import AgentConfig, LanguageConfig, MemoryConfig, NoveltyConfig, VisionConfig, override
 from daxlab.agents.language import Language
 from daxlab.agents.reconstruction import depth_to_space
 from daxlab.agents.standardise import Statistics, initial_statistics, standardise, update_statistics
-from daxlab.agents.vision import Vision
+from daxlab.agents.vision import Fovea, Vision
 from daxlab.errors import DaxlabError
 
 ACTIONS, WORDS, TEXT, H, W, T = 5, 9, 4, 7, 6, 9
@@ -119,6 +120,69 @@ def test_an_agent_runs_over_many_rooms():
     assert again.image.shape == (rooms, T, H, W, 3)
     assert again.text.shape == (rooms, T, TEXT, WORDS)
     np.testing.assert_allclose(jax.nn.softmax(output.logits), 1 / ACTIONS, atol=0.05)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("core", ["lstm", "dnc", "dcem", "dcem_match", "gtrxl"])
+def test_no_gradient_moves_a_fixed_language(core, fixed):
+    agent = make(core, reconstruction=True, language__fixed=fixed)
+    x, first = observations(1)
+
+    @eqx.filter_jit
+    @eqx.filter_grad
+    def gradient(agent):
+        _, output = agent.unroll(agent.initial_state(), x, first)
+        return output.logits.sum() + output.value.sum() + agent.reconstruct(output.e[-1]).text[0, 0]
+
+    moved = [float(jnp.abs(leaf).sum()) for leaf in jax.tree.leaves(gradient(agent).language)]
+    assert (sum(moved) == 0) == fixed
+
+
+def test_sentences_of_a_fixed_language_are_as_alike_as_the_words_they_share():
+    """Of four words two are shared, or one: a name is told from all others, whatever the draw."""
+    config = LanguageConfig(word=40, query=8, value=40, embedding=40, fixed=True)
+    for seed in range(3):
+        language = Language(jax.random.key(seed), config, 30)
+        codes = {
+            (how, name): np.asarray(memory.unit(language(jnp.array([*sentence, 7, name, 0]))))
+            for how, sentence in {"named": (1, 2), "asked": (3, 4)}.items()
+            for name in range(10, 30)
+        }
+        same = [codes["named", n] @ codes["asked", n] for n in range(10, 30)]
+        other = [codes["named", n] @ codes["asked", m] for n in range(10, 30) for m in range(10, 30) if n != m]
+        assert min(same) > max(other) + 0.1
+
+
+def test_the_fovea_sees_the_middle_of_the_view_alone():
+    size, height, width = 5, 24, 32
+    vision = Vision(jax.random.key(0), VisionConfig((2,), (0,), (4,), 1, embedding=9, fovea=size), height, width)
+    rng = np.random.default_rng(0)
+    rgb = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+    outside = rgb.copy()
+    outside[:4] = outside[20:] = 0
+    outside[:, :8] = outside[:, 24:] = 255
+    middle = rgb.copy()
+    middle[8:16, 12:20] = 255
+    a, b, c = (np.asarray(vision(x)) for x in (rgb, outside, middle))
+    assert a.shape == (9,)
+    np.testing.assert_array_equal(a[-size:], b[-size:])
+    assert not np.allclose(a[:-size], b[:-size])
+    assert not np.allclose(a[-size:], c[-size:])
+
+
+def test_the_fovea_of_one_colour_is_how_far_that_colour_is_beyond_each_units_threshold():
+    fovea = Fovea(jax.random.key(1), 40)
+    for colour in ([255, 0, 0], [10, 200, 90], [255, 255, 255]):
+        rgb = np.full((30, 24, 3), colour, np.uint8)
+        wanted = np.maximum((np.array(colour) / 127.5 - 1) @ np.asarray(fovea.colours) - fovea.threshold, 0)
+        np.testing.assert_allclose(fovea(rgb), wanted, atol=1e-5)
+        assert 0 < (wanted > 0).sum() < 40
+
+
+@pytest.mark.parametrize("fovea", [-1, 6, 7])
+def test_a_fovea_must_leave_the_resnet_something(fovea):
+    with pytest.raises(DaxlabError, match=r"vision\.fovea"):
+        VisionConfig(embedding=6, fovea=fovea)
 
 
 @pytest.mark.parametrize(("height", "width"), [(72, 96), (24, 24), (32, 32), (25, 31)])

@@ -31,7 +31,7 @@ CASES = [
         ("dcem", {"size": 30, "k": 3, "write_gradient": True}),
         ("dcem", {"k": 3, "dtype": "bfloat16"}),
         ("dcem_match", {}),
-        ("dcem_match", {"skip_present": True, "query_gain": 0.3, "match_sum": True, "private_language": True}),
+        ("dcem_match", {"skip_present": True, "query_gain": 0.3, "match_cosine": True}),
         ("gtrxl", {}),
         ("gtrxl", {"size": 30, "dtype": "bfloat16"}),
     ]
@@ -289,13 +289,17 @@ def test_rows_of_the_present_text_are_not_read_if_so_wished(run):
     assert read_any > LENGTH
 
 
-@pytest.mark.parametrize("private", [False, True])
-def test_a_private_language_takes_no_gradient_from_the_policys_own_use_of_it(private):
-    """With an empty memory nothing is looked up, so all that reaches l is the policy's own use."""
-    core = make("dcem_match", private_language=private)
-    x = at(inputs(0), 0)._replace(first=np.array(True))
-    gradient = jax.grad(lambda heard: core.step(core.initial(), x._replace(l=heard))[1].e.sum())(jnp.asarray(x.l))
-    assert bool((gradient == 0).all()) == private
+def test_the_match_as_one_number_is_the_cosine_of_what_is_seen_and_recalled():
+    """With one row in memory that row is what is recalled; all else being zero, the latent tells the cosine alone."""
+    core = make("dcem_match", match_cosine=True, heads=1)
+    silent = jax.tree.map(jnp.zeros_like, eqx.filter(core, eqx.is_array))
+    core = eqx.combine(eqx.tree_at(lambda c: c.latent_c.weight, silent, jnp.array([[1.0, -1.0] + [0.0] * 5])), core)
+    x = inputs(4)._replace(write=np.ones(LENGTH, bool), first=np.arange(LENGTH) == 0)
+    state, _ = core.step(core.initial(), at(x, 0))
+    cosine = np.dot(x.v[0], x.v[1]) / np.linalg.norm(x.v[0]) / np.linalg.norm(x.v[1])
+    e = core.step(state, at(x, 1))[1].e
+    np.testing.assert_allclose(e[:2], [max(cosine, 0), max(-cosine, 0)], atol=1e-4)
+    assert abs(cosine) > 0.1
 
 
 @pytest.mark.parametrize("core", ["dnc", "dcem"])

@@ -1,7 +1,6 @@
 """The clocks of training: what each mode does, what the reports hold, how they refuse. No test looks at a time.
 
-World and learner are stood in for by small ones, as theirs would take a minute to compile: rooms in which only the
-clock ticks, and a learner that adds one to every weight.
+The world is stood in for by a small one, as its own would take a minute to compile: rooms with nothing but a clock.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import contextlib
 import io
 import json
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +19,7 @@ from daxlab.bench import arithmetic, parts, report, scaling, timing
 from daxlab.bench.device import Rates, rates_of
 from daxlab.bench.train import MODES, Acting, bench_train, make_program, sizes
 from daxlab.cli import main
+from daxlab.cli_bench import BenchTrain
 from daxlab.errors import DaxlabError
 from daxlab.learning import loop
 from daxlab.learning.config import change, preset, to_json, with_agent
@@ -44,8 +43,8 @@ CONFIG = change(with_agent(preset("desk"), "lstm"), **SIZES)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_program():
-    """Rooms in which nothing moves but the clock, whose pictures show it, and a learner without gradients."""
+def small_world():
+    """Rooms in which nothing moves but the clock, and whose pictures show it."""
     real = environment.start
     shape: dict = {}
 
@@ -58,12 +57,7 @@ def small_program():
     def picture(self, state):
         return jnp.full((self.height, self.width, 3), state.clock + 1, jnp.uint8)
 
-    def learn(config, agent, optimiser, memory, trajectory, key):
-        weights, rest = partition(agent)
-        return eqx.combine(jax.tree.map(lambda x: x + 1, weights), rest), optimiser, {"loss": trajectory.reward.sum()}
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "learn", learn)
         patch.setattr(environment, "start", start)
         patch.setattr(environment, "advance", lambda level, state, controls: state._replace(clock=state.clock + 1))
         patch.setattr(Env, "picture", picture)
@@ -81,6 +75,7 @@ def measured():
     nested = {name.replace("__", "."): value for name, value in SIZES.items() if "__" in name}
     flags = ["--level", CONFIG.level, "--preset", "desk", "--agent", "lstm", "--rooms", "4", "--unroll", "3"]
     flags += ["--minibatch", "2", "--seconds", "0.001", "--repeats", "2", "--no-cold", "--json"]
+    flags += ["--modes", *MODES[:-1]]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         main(["bench", "train", *flags, "--set", *(f"{name}={json.dumps(value)}" for name, value in nested.items())])
     return json.loads(printed.getvalue())
@@ -90,31 +85,39 @@ def weights_of(state):
     return jax.tree.leaves(jax.device_get(partition(state.agent)[0]))
 
 
-def test_each_mode_does_what_the_one_before_it_does_and_one_part_more(rooms):
+def test_each_mode_does_what_the_one_before_it_does_and_one_part_more(rooms, monkeypatch):
     programs = {mode: make_program(mode, CONFIG, rooms) for mode in MODES}
-    before = {mode: weights_of(programs[mode].state) for mode in ("acting", "learning")}
-    after = {mode: program.function(program.state) for mode, program in programs.items()}
-    worlds = [state.actor.rooms if hasattr(state, "actor") else state.rooms for state, _ in after.values()]
-    for world in worlds:
+    weights = weights_of(programs["acting"].state)
+    after = {mode: programs[mode].function(programs[mode].state) for mode in ("world", "pixels", "acting")}
+    for state, _ in after.values():
+        world = state.actor.rooms if hasattr(state, "actor") else state.rooms
         np.testing.assert_array_equal(world.clock, CONFIG.unroll)
 
     # Pixels: every one of every step is looked at.
-    expected = sum(CONFIG.rooms * (t + 1) for t in range(1, CONFIG.unroll + 1)) * 3 * rooms.env.height * rooms.env.width
+    seen = sum(CONFIG.rooms * (t + 1) for t in range(1, CONFIG.unroll + 1))
     assert float(after["world"][0].seen) == 0
-    assert float(after["pixels"][0].seen) == expected
+    assert float(after["pixels"][0].seen) == seen * 3 * rooms.env.height * rooms.env.width
     acted = after["acting"][1].observation.rgb[:, :, 0, 0, 0]
     np.testing.assert_array_equal(acted, np.arange(1, CONFIG.unroll + 2)[:, None].repeat(CONFIG.rooms, 1))
 
-    # Acting leaves the weights as they are, learning does not.
-    assert all(map(np.array_equal, before["acting"], weights_of(after["acting"][0])))
-    assert all(
-        np.array_equal(x + 1, y) for x, y in zip(before["learning"], weights_of(after["learning"][0]), strict=True)
-    )
+    # Acting leaves the weights as they are.
     assert np.any(jax.device_get(after["acting"][0].actor.memory.core.h))
+    assert all(map(np.array_equal, weights, weights_of(after["acting"][0])))
+
+    # Learning acts, and learns from what was acted.
+    acting = loop.act
+    called = []
+    monkeypatch.setattr(loop, "act", lambda *given: called.append("act") or acting(*given))
+    monkeypatch.setattr(loop, "learn", lambda *given: called.append(given[4]) or (given[1], given[2], {}))
+    jax.eval_shape(programs["learning"].function, programs["learning"].state)
+    assert len(called) == 2
+    assert called[0] == "act"
+    assert called[1].observation.rgb.shape == after["acting"][1].observation.rgb.shape
 
 
 def test_the_report_names_what_was_measured_and_its_parts_add_up(measured):
-    assert tuple(measured["modes"]) == MODES
+    assert tuple(measured["modes"]) == MODES[:-1]
+    assert BenchTrain().modes == MODES
     assert measured["config"] == json.loads(json.dumps(to_json(CONFIG)))
     named = [measured[name] for name in ("level", "agent", "rooms", "unroll", "minibatch", "picture")]
     assert named == [CONFIG.level, "lstm", 4, 3, 2, list(CONFIG.spec.picture)]
@@ -129,8 +132,11 @@ def test_the_report_names_what_was_measured_and_its_parts_add_up(measured):
         assert row["compile"]["seconds"] >= row["compile"]["trace_seconds"] >= 0
 
 
-def test_steps_and_milliseconds_are_of_the_same_clock():
-    row = bench_train(CONFIG, modes=("world",), seconds=0.001, repeats=1, cold=False)["modes"]["world"]
+def test_steps_and_milliseconds_are_of_the_same_clock(tmp_path):
+    out = tmp_path / "new" / "report.json"
+    report = bench_train(CONFIG, modes=("world",), seconds=0.001, repeats=1, cold=False, out=out)
+    row = report["modes"]["world"]
+    assert json.loads(out.read_text())["modes"] == report["modes"]
     assert row["steps_per_second"] * row["milliseconds"] == pytest.approx(1e3 * CONFIG.rooms, rel=1e-3)
 
 
@@ -176,7 +182,9 @@ def test_every_piece_takes_the_arguments_it_is_given(rooms):
 
 def test_the_figures_of_a_piece_agree_with_each_other():
     rates = Rates(1e9, 2e9, 3e9)
-    rows = parts.bench_parts(CONFIG, names=("encoder forward", "optimiser"), seconds=0.001, repeats=1, rates=rates)
+    names = ("encoder forward", "gather")
+    rows = dict(parts.bench_parts(CONFIG, names=names, seconds=0.001, repeats=1, rates=rates))
+    assert tuple(rows) == names
     for name, row in rows.items():
         bound = max(row["operations"] / rates.float32, row["bytes"] / rates.bytes)
         assert row["bound_milliseconds"] == pytest.approx(1e3 * CONFIG.rooms * bound), name
@@ -185,7 +193,7 @@ def test_the_figures_of_a_piece_agree_with_each_other():
         a_step = row["call_milliseconds"] / (CONFIG.minibatch * CONFIG.unroll)
         assert row["milliseconds"] == pytest.approx(CONFIG.rooms * a_step), name
     with pytest.raises(DaxlabError, match="did you mean optimiser"):
-        parts.bench_parts(CONFIG, names=("optimizer",))
+        list(parts.bench_parts(CONFIG, names=("optimizer",)))
 
 
 def test_scaling_goes_on_where_it_stopped_and_keeps_what_failed(tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ def test_step_works_under_jit_and_vmap():
     env = Env(DESK)
     states, _ = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), 4))
     states, steps = jax.jit(jax.vmap(env.step))(states, jnp.arange(4))
-    assert steps.observation.rgb.shape == (4, 32, 32, 3)
+    assert steps.observation.rgb.shape == (4, 24, 24, 3)
     third, _ = jax.jit(env.reset)(jax.random.split(jax.random.key(0), 4)[2])
     _, one = jax.jit(env.step)(third, 2)
     np.testing.assert_array_equal(np.asarray(one.observation.text), np.asarray(steps.observation.text[2]))

@@ -80,7 +80,7 @@ class LanguageConfig:
     decoder: int = 32
     """Hidden size of the language decoder."""
     fixed: bool = False
-    """Leave the encoder as it was drawn: random sentence codes that no gradient moves (ours)."""
+    """Leave the encoder as it was drawn: random sentence codes, well apart, that no gradient moves (ours)."""
 
     def __post_init__(self) -> None:
         """Check the sizes."""

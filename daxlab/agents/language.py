@@ -9,7 +9,7 @@ from jax import Array
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from daxlab.agents.config import LanguageConfig
-from daxlab.agents.layers import Linear, initial_weights, masked_softmax
+from daxlab.agents.layers import Linear, initial_weights, masked_softmax, orthogonal
 
 PADDING = 0
 """The token that is no word."""
@@ -35,6 +35,11 @@ class Language(eqx.Module):
         self.key = Linear(k_key, config.word, config.query, scale=0.1)
         self.value = Linear(k_value, config.word, config.value)
         self.output = Linear(k_output, config.value, config.embedding)
+        if config.fixed:
+            # Codes that are never learned had better be well apart: words at right angles, and layers that keep angles.
+            self.words = orthogonal(k_words, self.words.shape) * config.word**0.5
+            self.value = eqx.tree_at(lambda x: x.weight, self.value, orthogonal(k_value, self.value.weight.shape))
+            self.output = eqx.tree_at(lambda x: x.weight, self.output, orthogonal(k_output, self.output.weight.shape))
 
     def __call__(self, text: Int[Array, " n"]) -> Float[Array, " l"]:
         """Encode one sentence, padded with `PADDING`."""

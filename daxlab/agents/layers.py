@@ -19,6 +19,13 @@ def initial_weights(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int, scal
     return jnp.asarray(x * np.float32(scale / fan_in**0.5))
 
 
+def orthogonal(key: PRNGKeyArray, shape: tuple[int, int]) -> Array:
+    """A random matrix with orthonormal rows or columns, whichever are fewer."""
+    rng = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
+    q, _ = np.linalg.qr(rng.standard_normal((max(shape), min(shape))))
+    return jnp.asarray(q if shape[0] >= shape[1] else q.T, jnp.float32)
+
+
 class Linear(eqx.Module):
     """y = x W + b over the last axis, whatever stands before it."""
 

@@ -7,7 +7,7 @@ Alone a piece keeps nothing for the next one and shares no memory traffic with i
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -45,8 +45,8 @@ def bench_parts(
     seconds: float = 1.0,
     repeats: int = 3,
     rates: Rates | None = None,
-) -> dict[str, dict[str, float]]:
-    """For each piece: milliseconds a call and a step of all rooms, operations and bytes a second, and its bound.
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Milliseconds of each piece (a call, a step of all rooms), its operations and bytes, and its bound, as they come.
 
     `names` are the pieces that are wanted, all unless given; `rates` is what the device can do.
     """
@@ -54,7 +54,6 @@ def bench_parts(
     rooms = Rooms(Env(config.level), config.rooms)
     agent = loop.new_agent(config, rooms.env, jax.random.key(config.seed))
     table = arithmetic.table(config)
-    report = {}
     every = Pieces(config, rooms, agent).every()
     for name in every if names is None else names:
         if name not in every:
@@ -63,10 +62,8 @@ def bench_parts(
         call = statistics.median(
             timing.seconds_a_call(jax.jit(piece.function), piece.arguments, seconds / repeats, repeats)
         )
-        works = [table[row] for row in piece.work]
-        report[name] = row(call, piece.steps, config.rooms, works, rates)
+        yield name, row(call, piece.steps, config.rooms, [table[work] for work in piece.work], rates)
         del piece
-    return report
 
 
 def row(call: float, steps: int, rooms: int, works: list[arithmetic.Part], rates: Rates | None) -> dict[str, float]:

@@ -8,7 +8,6 @@ scaling(280, "scaling.json")      # goes on with what the first had no time for
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -115,16 +114,16 @@ def scaling(
         begin = time.monotonic()
         for line in _measure(todo[:workers], workers, seconds, repeats, end):
             report["lines"].append(line)
-            _write(out, report)
+            timing.write(out, report)
         longest = max(longest, time.monotonic() - begin)
     report["left_out"] = [point.name for point in _todo(report, config)]
-    _write(out, report)
+    timing.write(out, report)
     return report
 
 
 def _todo(report: dict[str, Any], config: TrainConfig) -> list[Point]:
     done = {line["name"] for line in report["lines"]}
-    return [point for point in points(config) ]
+    return [point for point in points(config) if point.name not in done]
 
 
 def _measure(some: list[Point], workers: int, seconds: float, repeats: int, end: float) -> Iterator[dict[str, Any]]:
@@ -190,11 +189,3 @@ def _begun(out: Path, config: TrainConfig) -> dict[str, Any]:
     if not same:
         raise DaxlabError(f"{out} was begun with another config; choose another file")
     return old
-
-
-def _write(out: Path, report: dict[str, Any]) -> None:
-    """Whole or not at all."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(out.name + ".part")
-    part.write_text(json.dumps(report, indent=2) + "\n")
-    os.replace(part, out)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -119,3 +122,13 @@ def machine() -> dict[str, Any]:
     """What the figures were measured on."""
     device = jax.devices()[0]
     return {"device": device.device_kind, "backend": jax.default_backend(), "jax": jax.__version__}
+
+
+def write(out: Path | None, report: dict[str, Any]) -> None:
+    """The report as a file, whole or not at all; nothing without a file."""
+    if out is None:
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(out.name + ".part")
+    part.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    os.replace(part, out)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -19,6 +20,7 @@ from jax import Array
 from daxlab.agents.agent import Agent, count_parameters
 from daxlab.bench import timing
 from daxlab.bench.device import Rates
+from daxlab.bench.parts import bench_parts
 from daxlab.errors import unknown
 from daxlab.learning import loop
 from daxlab.learning.config import TrainConfig, to_json
@@ -65,8 +67,9 @@ def bench_train(
     cold: bool = True,
     parts: bool = False,
     rates: Rates | None = None,
+    out: Path | None = None,
 ) -> dict[str, Any]:
-    """Time the modes one after another.
+    """Time the modes one after another; the report is written to `out` after each.
 
     `seconds` is the least length of one measurement, `repeats` how many there are: the median counts. With `cold` each
     program is compiled from nothing and then as from another process's cache; without, the cache that is configured is
@@ -100,11 +103,13 @@ def bench_train(
         row |= {"part_milliseconds": row["milliseconds"] - before, "compile": compilation, **timing.peak_bytes()}
         before = row["milliseconds"]
         report["modes"][mode] = row
+        timing.write(out, report)
         del program, compiled
     if parts:
-        from daxlab.bench.parts import bench_parts
-
-        report["parts"] = bench_parts(config, seconds=seconds, repeats=repeats, rates=rates)
+        report["parts"] = {}
+        for name, row in bench_parts(config, seconds=seconds, repeats=repeats, rates=rates):
+            report["parts"][name] = row
+            timing.write(out, report)
     return report
 
 

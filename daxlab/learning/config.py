@@ -129,8 +129,10 @@ def room() -> TrainConfig:
     return TrainConfig(
         agent=AgentConfig(
             core="dcem_match",
-            vision=VisionConfig(dtype="bfloat16"),
-            memory=_binding(MemoryConfig(size=256)),
+            vision=VisionConfig(embedding=192, fovea=128, dtype="bfloat16"),
+            language=LanguageConfig(word=160, value=160, embedding=160, fixed=True),
+            # All that is seen while a name is heard, the newest first: who walks up to a thing sees it better.
+            memory=replace(_binding(MemoryConfig(size=256, heads=1)), selective_write=False, k=8),
             reconstruction=False,
         ),
         loss=LossConfig(policy=1.0, entropy=3e-3, reconstruction=0.1, discount=0.98),
@@ -155,7 +157,7 @@ def desk() -> TrainConfig:
             vision=VisionConfig(
                 channels=(8, 16, 32), blocks=(0, 1, 1), strides=(3, 2, 2), convolutions=1, embedding=96, fovea=80
             ),
-            language=LanguageConfig(word=64, query=16, value=128, embedding=128, fixed=True),
+            language=LanguageConfig(word=128, query=16, value=128, embedding=128, fixed=True),
             memory=_binding(MemoryConfig(size=64, heads=1, query=32, value=64)),
             latent=128,
             lstm=128,
