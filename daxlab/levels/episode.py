@@ -76,10 +76,10 @@ def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
         world=world,
         props=props,
         layout=layout,
-        next_layout=draw(level, k_second, mesh),
+        next_layout=draw(level, k_second, mesh) if level.two_phase else layout,
         names=names,
         target=jax.random.randint(k_target, (), 0, n, jnp.int32),
-        phase=zero + DISCOVERY,
+        phase=zero + (DISCOVERY if level.two_phase else INSTRUCTION),
         clock=zero,
         visited=jnp.zeros(n, bool),
         lingered=zero,
@@ -98,10 +98,12 @@ def advance(level: Level, episode: Episode, control: Float[Array, " 9"]) -> Epis
     """The episode one action later. An ended episode stays as it is, with no further reward."""
     world = physics.step(level.physics, episode.props, episode.world, control)
     after = episode._replace(world=world, clock=episode.clock + 1, reward=jnp.zeros(()))
-    over = (episode.lingered >= level.linger) | (after.clock >= level.discovery_steps)
-    after = _select((episode.phase == DISCOVERY) & over, _begin_instruction(level, after), after)
+    if level.two_phase:
+        over = (episode.lingered >= level.linger) | (after.clock >= level.discovery_steps)
+        after = _select((episode.phase == DISCOVERY) & over, _begin_instruction(level, after), after)
     after = after._replace(fixated=fixation(level, after))
-    after = _select(after.phase == DISCOVERY, _discover(level, after), _instruct(level, after))
+    instructed = _instruct(level, after)
+    after = _select(after.phase == DISCOVERY, _discover(level, after), instructed) if level.two_phase else instructed
     timeout = (after.clock >= level.episode_steps) & (after.outcome == RUNNING)
     after = after._replace(outcome=jnp.where(timeout, TIMEOUT, after.outcome))
     return _select(episode.outcome == RUNNING, after, episode._replace(reward=jnp.zeros(())))

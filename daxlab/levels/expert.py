@@ -15,7 +15,8 @@ from jaxtyping import Float, Int
 
 from daxlab.errors import unknown
 from daxlab.levels.episode import DISCOVERY, Episode
-from daxlab.levels.layout import desk_top
+from daxlab.levels.layout import desk_top, plans
+from daxlab.levels.route import waypoint
 from daxlab.levels.spec import Level
 from daxlab.world.control import CONTROLS, action_table
 from daxlab.world.sight import aimed, eye
@@ -61,7 +62,14 @@ def _act(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]
     stays = (episode.fixated >= 0) & _can_walk(level) & (flat[seen] > GOOD_LOOK)
     goal = jnp.where(discovering, jnp.where(stays | episode.visited.all(), seen, unnamed), goal)
     stand_off = jnp.where(discovering, GOOD_LOOK, STAND_OFF)
-    approach = _approach(level, episode, offset[goal], flat[goal] - stand_off, goal)
+    ahead, to_go = offset[goal], flat[goal] - stand_off
+    if level.furniture and _can_walk(level):
+        nowhere = jnp.zeros(len(level.furniture), bool)
+        way = waypoint(world.agent, world.position[goal, :2], plans(level, episode.layout), episode.props.room, nowhere)
+        detour = (way != world.position[goal, :2]).any()
+        ahead = jnp.append(way - world.agent, ahead[2])
+        to_go = jnp.where(detour, 1.0, to_go)
+    approach = _approach(level, episode, ahead, to_go, goal)
     lift = _lift(level, episode, goal)
     in_reach = aimed(level.physics, episode.props, world, level.physics.reach) == goal
     grips = in_reach | (world.held == goal)

@@ -59,8 +59,7 @@ def _draw_room(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
     names = furniture_names(level)
     f, n = len(names), len(mesh)
     quarter = jax.random.randint(k_quarter, (f,), 0, 4)
-    extent = jnp.asarray(_half_extents(names))
-    extent = jnp.where((quarter % 2 == 1)[:, None], extent[:, ::-1], extent)
+    extent = _turned(_half_extents(names), quarter)
     radius = jnp.asarray(bank().radius)[mesh]
     agent = jnp.full((1, 2), level.physics.agent_radius)
     half = jnp.concatenate([extent, agent, jnp.broadcast_to(radius[:, None], (n, 2))])
@@ -144,6 +143,18 @@ def build(level: Level, layout: Layout) -> tuple[Props, World]:
 def desk_top(level: Level) -> float:
     """Height on which objects stand at the start."""
     return 2 * FURNITURE["desk"]().mesh.half_height if level.setting == "desk" else 0.0
+
+
+def plans(level: Level, layout: Layout) -> Float[Array, "f 2 2"]:
+    """Ground plan of each piece of furniture where it stands: low and high corner."""
+    half = _turned(_half_extents(furniture_names(level)), layout.quarter)
+    return jnp.stack([layout.furniture - half, layout.furniture + half], 1)
+
+
+def _turned(half: Float[np.ndarray, "f 2"], quarter: Int[Array, " f"]) -> Float[Array, "f 2"]:
+    """Half extents after quarter turns."""
+    extent = jnp.asarray(half)
+    return jnp.where((quarter % 2 == 1)[:, None], extent[:, ::-1], extent)
 
 
 @cache

@@ -17,7 +17,7 @@ DESK_SLOTS = 3
 
 @dataclass(frozen=True)
 class Level:
-    """A two-phase episode: discovery (hear each object's name), then instruction (act on one of the names)."""
+    """An episode: discovery (hear each object's name), then instruction (act on one of the names)."""
 
     name: str
     """As in the release where it has one: ``group/level``."""
@@ -27,6 +27,8 @@ class Level:
     """N, the objects in the room."""
     regime: Literal["fast", "slow"] = "fast"
     """fast: made-up names, dealt anew in every episode. slow: each object's own permanent name."""
+    two_phase: bool = True
+    """False: no discovery, the instruction comes at once (the paper's conventional tasks)."""
     words: tuple[str, ...] = NONSENSE
     """The made-up names of the fast regime."""
     furniture: tuple[str, ...] = ()

@@ -1,0 +1,86 @@
+"""The levels as data, one function a group. Names are the release's; docs/levels.md says what in them is inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS
+from daxlab.levels.spec import Level
+from daxlab.levels.vocabulary import NONSENSE
+from daxlab.world.state import Physics
+
+_NUMBERS = {"three": 3, "five": 5, "eight": 8, "ten": 10, "twenty": 20}
+
+_DESK_ACTIONS = (
+    "NOOP",
+    "LOOK_RIGHT(1)",
+    "LOOK_RIGHT(-1)",
+    "LOOK_DOWN(1)",
+    "LOOK_DOWN(-1)",
+    "GRAB",
+    "GRAB + LOOK_DOWN(1)",
+    "GRAB + LOOK_DOWN(-1)",
+)
+
+
+def architecture_comparison() -> Iterator[Level]:
+    """Table 1: three objects of thirty; and its twin with permanent names, which is ours."""
+    yield Level(name="architecture_comparison/fast_map_three_objs")
+    yield Level(name="architecture_comparison/slow_learn_three_objs", regime="slow")
+
+
+def num_generalization() -> Iterator[Level]:
+    """Section 4.1: other numbers of objects in the room."""
+    for word in ("three", "five", "eight"):
+        yield Level(name=f"num_generalization/fast_map_{word}_objs", num_objects=_NUMBERS[word])
+
+
+def new_obj_generalization() -> Iterator[Level]:
+    """Section 4.1: the first |G| objects by alphabet to train with, and ten others to be tested with."""
+    group = "new_obj_generalization"
+    for word in ("three", "five", "ten", "twenty"):
+        yield Level(name=f"{group}/fast_map_three_objs_global_{word}", objects=TRAIN_OBJECTS[: _NUMBERS[word]])
+    yield Level(name=f"{group}/fast_map_heldout_test_objs", objects=HELDOUT_OBJECTS)
+
+
+def intrinsic_motivation() -> Iterator[Level]:
+    """Section 4.2: no reward for visits."""
+    yield Level(name="intrinsic_motivation/fast_map_three_objs_no_shaping_reward", shaping=0.0)
+
+
+def fast_slow() -> Iterator[Level]:
+    """Section 4.3, with the release's bed and tray: fast-mapped names, conventional instructions, and both at once."""
+    yield Level(name="fast_slow/fast_map_three_objs")
+    fast = Level(name="fast_slow/fast_map_three_objs_bed_tray", furniture=("bed", "tray"))
+    yield fast
+    slow = replace(fast, name="fast_slow/slow_learn_three_objs_bed_tray_lifting", regime="slow", two_phase=False)
+    yield slow
+
+
+def desk() -> Iterator[Level]:
+    """Ours: the two-phase task without the walking, for minutes on a CPU."""
+    yield Level(
+        name="desk/fast_map_three_objs",
+        setting="desk",
+        objects=TRAIN_OBJECTS[::3],
+        words=NONSENSE[:20],
+        actions=_DESK_ACTIONS,
+        picture=(24, 24),
+        discovery_steps=40,
+        episode_steps=80,
+        linger=2,
+        lift_height=0.1,
+        physics=Physics(eye_height=1.15, agent_height=1.25, slack=0.06),
+    )
+
+
+GROUPS = (
+    architecture_comparison,
+    num_generalization,
+    new_obj_generalization,
+    intrinsic_motivation,
+    fast_slow,
+    desk,
+)
+"""Every group, in the paper's order; ours last."""
