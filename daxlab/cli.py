@@ -59,6 +59,8 @@ class Levels:
                 "objects": level.num_objects,
                 "of": len(level.objects),
                 "regime": level.regime,
+                "phases": 2 if level.two_phase else 1,
+                "task": level.task,
                 "actions": len(level.actions),
                 "picture": f"{level.picture[0]}×{level.picture[1]}",
                 "chance": round(level.chance, 3),

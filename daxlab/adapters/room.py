@@ -32,7 +32,7 @@ class Report(NamedTuple):
     """Token ids."""
     reward: np.ndarray
     terminated: np.ndarray
-    """The episode ended with a lift, right or wrong."""
+    """The episode ended with a lift or a putting, right or wrong."""
     truncated: np.ndarray
     """Time ran out."""
     success: np.ndarray

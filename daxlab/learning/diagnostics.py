@@ -14,7 +14,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, Int8
 
 from daxlab.agents.core import Reads
-from daxlab.levels.episode import DISCOVERY, INSTRUCTION, Episode
+from daxlab.levels.episode import DISCOVERY, INSTRUCTION, RIGHT, Episode
 from daxlab.levels.layout import Layout
 from daxlab.levels.spec import Level
 
@@ -59,7 +59,7 @@ def measure(
     acting = ~last
     terms = {
         "episodes": last,
-        "successes": last & (room.lifted == room.target),
+        "successes": last & (room.outcome == RIGHT),
         "lifts": lifted,
         "discovered": last & room.visited.all(),
         "length": last * room.clock,

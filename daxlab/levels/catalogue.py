@@ -53,9 +53,31 @@ def fast_slow() -> Iterator[Level]:
     """Section 4.3, with the release's bed and tray: fast-mapped names, conventional instructions, and both at once."""
     yield Level(name="fast_slow/fast_map_three_objs")
     fast = Level(name="fast_slow/fast_map_three_objs_bed_tray", furniture=("bed", "tray"))
+    slow = replace(fast, regime="slow", two_phase=False)
     yield fast
-    slow = replace(fast, name="fast_slow/slow_learn_three_objs_bed_tray_lifting", regime="slow", two_phase=False)
-    yield slow
+    yield replace(slow, name="fast_slow/slow_learn_three_objs_bed_tray_lifting")
+    for relation in ("near", "on"):
+        goals = ((relation, "bed"), (relation, "tray"))
+        named = f"learn_three_objs_bed_tray_putting_{relation}"
+        yield replace(fast, name=f"{fast.name}_putting_{relation}", goals=goals)
+        yield replace(slow, name=f"fast_slow/slow_{named}", goals=goals)
+        yield replace(slow, name=f"fast_slow/two_phase_slow_{named}", goals=goals, two_phase=True)
+    yield replace(
+        fast,
+        name="fast_slow/test_holdout_fast_map_three_objs_bed_tray_putting_on",
+        goals=(("on", "bed"), ("on", "tray")),
+        objects=HELDOUT_OBJECTS,
+    )
+
+
+def bed_box() -> Iterator[Level]:
+    """Ours by name, section 4.3's by content: the paper's own bed and box, on the one or in the other."""
+    fast = Level(name="bed_box/fast_map_three_objs_lifting", furniture=("bed", "box"))
+    goals = (("on", "bed"), ("in", "box"))
+    for level in (fast, replace(fast, name="bed_box/slow_learn_three_objs_lifting", regime="slow", two_phase=False)):
+        yield level
+        yield replace(level, name=level.name.replace("lifting", "putting"), goals=goals)
+    yield replace(fast, name="bed_box/test_holdout_fast_map_three_objs_putting", goals=goals, objects=HELDOUT_OBJECTS)
 
 
 def desk() -> Iterator[Level]:
@@ -81,6 +103,7 @@ GROUPS = (
     new_obj_generalization,
     intrinsic_motivation,
     fast_slow,
+    bed_box,
     desk,
 )
 """Every group, in the paper's order; ours last."""

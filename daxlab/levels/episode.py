@@ -11,7 +11,9 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, UInt32
 
 from daxlab.assets.catalog import bank
+from daxlab.levels import putting
 from daxlab.levels.layout import Layout, build, desk_top, draw
+from daxlab.levels.putting import Putting
 from daxlab.levels.spec import Level
 from daxlab.levels.vocabulary import encode, encode_words
 from daxlab.world import physics
@@ -20,10 +22,10 @@ from daxlab.world.state import Props, World
 
 DISCOVERY, INSTRUCTION = 0, 1
 RUNNING, RIGHT, WRONG, TIMEOUT = 0, 1, 2, 3
-"""Outcomes: still running; the named object was lifted; another was; time ran out."""
+"""Outcomes: still running; the named object was lifted (or put in its place); another was; time ran out."""
 
 _NAMING = encode("this is a")
-_INSTRUCTION = encode("pick up a")
+_LIFT = encode("pick up a")
 _NAME_AT = 3
 """Where the name stands in both sentences."""
 
@@ -51,14 +53,16 @@ class Episode(NamedTuple):
     fixated: Int[Array, ""]
     """Slot of the object in the middle of the view and near; -1 if none."""
     raised: Int[Array, ""]
-    """Consecutive steps that the held object has been high enough."""
+    """Consecutive steps that the held object has been high enough, or the handled one has lain in a place."""
     lifted: Int[Array, ""]
-    """Slot of the object whose lift ended the episode; -1 before."""
+    """Slot of the object whose lift (or putting) ended the episode; -1 before."""
     outcome: Int[Array, ""]
     reward: Float[Array, ""]
     """Of the last step."""
     key: UInt32[Array, " 2"]
     """For the next episode of this room."""
+    putting: Putting | None = None
+    """Of levels with goals only."""
 
 
 def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
@@ -89,6 +93,7 @@ def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
         outcome=zero + RUNNING,
         reward=jnp.zeros(()),
         key=jax.random.key_data(k_next),
+        putting=Putting(_goal(level, k_target), none) if level.goals else None,
     )
     # What is in view from the start is named at once, but a visit takes an action.
     return episode._replace(fixated=fixation(level, episode))
@@ -102,7 +107,7 @@ def advance(level: Level, episode: Episode, control: Float[Array, " 9"]) -> Epis
         over = (episode.lingered >= level.linger) | (after.clock >= level.discovery_steps)
         after = _select((episode.phase == DISCOVERY) & over, _begin_instruction(level, after), after)
     after = after._replace(fixated=fixation(level, after))
-    instructed = _instruct(level, after)
+    instructed = _instruct(level, after) if episode.putting is None else _instruct_to_put(level, after, episode.putting)
     after = _select(after.phase == DISCOVERY, _discover(level, after), instructed) if level.two_phase else instructed
     timeout = (after.clock >= level.episode_steps) & (after.outcome == RUNNING)
     after = after._replace(outcome=jnp.where(timeout, TIMEOUT, after.outcome))
@@ -119,9 +124,15 @@ def text(level: Level, episode: Episode) -> Int[Array, " length"]:
     discovering = episode.phase == DISCOVERY
     silent = discovering & (episode.fixated < 0)
     name = _pick(episode.names, jnp.where(discovering, episode.fixated, episode.target))
-    sentence = jnp.where(discovering, _NAMING, _INSTRUCTION)
-    sentence = jnp.where(np.arange(len(_NAMING)) == _NAME_AT, name, sentence)
+    sentence = _fill(jnp.where(discovering, _NAMING, _LIFT), _NAME_AT, name)
+    if episode.putting is not None:
+        asked = jnp.asarray(putting.sentences(level))[episode.putting.goal]
+        sentence = jnp.where(discovering, sentence, _fill(asked, putting.NAME_AT, name))
     return jnp.where(silent, 0, sentence).astype(jnp.int32)
+
+
+def _fill(sentence: Int[Array, " length"], at: int, name: Int[Array, ""]) -> Int[Array, " length"]:
+    return jnp.where(np.arange(len(_NAMING)) == at, name, sentence)
 
 
 def _discover(level: Level, episode: Episode) -> Episode:
@@ -143,7 +154,7 @@ def _begin_instruction(level: Level, episode: Episode) -> Episode:
 
 
 def _instruct(level: Level, episode: Episode) -> Episode:
-    """Instruction: the first object that is held high for long enough ends the episode, right or wrong."""
+    """Instruction to lift: the first object that is held high for long enough ends the episode, right or wrong."""
     world, props = episode.world, episode.props
     bottom = _pick(world.position[:, 2] - props.half_height, world.held)
     high = (world.held >= 0) & (bottom > desk_top(level) + level.lift_height)
@@ -156,6 +167,28 @@ def _instruct(level: Level, episode: Episode) -> Episode:
         outcome=jnp.where(done, jnp.where(right, RIGHT, WRONG), RUNNING),
         reward=jnp.where(done & right, 1.0, 0.0),
     )
+
+
+def _instruct_to_put(level: Level, episode: Episode, asked: Putting) -> Episode:
+    """Instruction to put: the first object that lies, let go, at any of the level's goals ends the episode."""
+    world = episode.world
+    handled = jnp.where(world.held >= 0, world.held, asked.handled)
+    there = putting.stands(level, episode.layout, episode.props, world, handled)
+    rests = (world.held < 0) & (handled >= 0) & there.any() & putting.still(world, handled)
+    raised = jnp.where(rests, episode.raised + 1, 0)
+    done = raised >= level.lift_steps
+    right = (handled == episode.target) & (there & (jnp.arange(len(level.goals)) == asked.goal)).any()
+    return episode._replace(
+        putting=asked._replace(handled=handled),
+        raised=raised,
+        lifted=jnp.where(done, handled, -1),
+        outcome=jnp.where(done, jnp.where(right, RIGHT, WRONG), RUNNING),
+        reward=jnp.where(done & right, 1.0, 0.0),
+    )
+
+
+def _goal(level: Level, key: Array) -> Int[Array, ""]:
+    return jax.random.randint(jax.random.fold_in(key, 1), (), 0, len(level.goals), jnp.int32)
 
 
 def _select(condition: Bool[Array, ""], yes: Episode, no: Episode) -> Episode:

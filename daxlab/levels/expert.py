@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
 from daxlab.errors import unknown
+from daxlab.levels.carry import carry, waits
 from daxlab.levels.episode import DISCOVERY, Episode
 from daxlab.levels.layout import desk_top, plans
 from daxlab.levels.route import waypoint
 from daxlab.levels.spec import Level
-from daxlab.world.control import CONTROLS, action_table
+from daxlab.levels.steer import best, wrap
 from daxlab.world.sight import aimed, eye
 
 Actor = Callable[[Level, Episode], Int[Array, ""]]
@@ -32,12 +32,12 @@ STRAIGHT = 0.12
 
 
 def expert(level: Level, episode: Episode) -> Int[Array, ""]:
-    """Visit every object, then lift the one that is asked for."""
+    """Visit every object, then lift (or put) the one that is asked for."""
     return _act(level, episode, episode.target)
 
 
 def random_object(level: Level, episode: Episode) -> Int[Array, ""]:
-    """Visit every object, then lift one that is drawn at random, the same one throughout the episode."""
+    """Visit every object, then do what is asked with one drawn at random, the same throughout the episode."""
     return _act(level, episode, (episode.key[0] % level.num_objects).astype(jnp.int32))
 
 
@@ -70,10 +70,13 @@ def _act(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]
         ahead = jnp.append(way - world.agent, ahead[2])
         to_go = jnp.where(detour, 1.0, to_go)
     approach = _approach(level, episode, ahead, to_go, goal)
-    lift = _lift(level, episode, goal)
+    lift = _put(level, episode, goal) if level.goals else _lift(level, episode, goal)
     in_reach = aimed(level.physics, episode.props, world, level.physics.reach) == goal
     grips = in_reach | (world.held == goal)
-    return jnp.where(~discovering & grips, lift, approach)
+    action = jnp.where(~discovering & grips, lift, approach)
+    if level.goals:
+        action = jnp.where(~discovering & waits(level, episode, goal), level.actions.index("NOOP"), action)
+    return action
 
 
 def _lift(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]:
@@ -84,15 +87,20 @@ def _lift(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""
     return jnp.where(raising, level.actions.index("GRAB + LOOK_DOWN(-1)"), level.actions.index("GRAB"))
 
 
+def _put(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]:
+    """Grip, then carry."""
+    return jnp.where(episode.world.held == goal, carry(level, episode, goal), level.actions.index("GRAB"))
+
+
 def _approach(
     level: Level, episode: Episode, offset: Float[Array, " 3"], to_go: Float[Array, ""], goal: Int[Array, ""]
 ) -> Int[Array, ""]:
     """Turn to the object, walk what there is to go, look down at it."""
     physics, world = level.physics, episode.world
-    bearing = _wrap(jnp.arctan2(offset[0], offset[1]) - world.heading)
+    bearing = wrap(jnp.arctan2(offset[0], offset[1]) - world.heading)
     elevation = jnp.arctan2(offset[2], jnp.hypot(offset[0], offset[1])) - world.pitch
-    turn, off_course = _best(level, "LOOK_RIGHT", bearing, world.turning[0], physics.turn_gain)
-    tilt, _ = _best(level, "LOOK_DOWN", elevation, world.turning[1], -physics.tilt_gain)
+    turn, off_course = best(level, "LOOK_RIGHT", bearing, world.turning[0], physics.turn_gain)
+    tilt, _ = best(level, "LOOK_DOWN", elevation, world.turning[1], -physics.tilt_gain)
     action = jnp.where(tilt == level.actions.index("NOOP"), turn, tilt)
     if _can_walk(level):
         seen = aimed(physics, episode.props, world, physics.reach)
@@ -105,27 +113,3 @@ def _approach(
 
 def _can_walk(level: Level) -> bool:
     return "MOVE_FORWARD(1)" in level.actions
-
-
-def _best(
-    level: Level, control: str, error: Float[Array, ""], rate: Float[Array, ""], gain: float
-) -> tuple[Int[Array, ""], Float[Array, ""]]:
-    """The action whose push, once its momentum has died away, leaves the smallest error; and the error without it."""
-    keep = level.physics.keep
-    index, strength = _strengths(level, control)
-    left = jnp.abs(error - (keep * rate + gain * jnp.asarray(strength)) / (1 - keep))
-    return jnp.asarray(index)[jnp.argmin(left)], jnp.abs(error - keep * rate / (1 - keep))
-
-
-def _strengths(level: Level, control: str) -> tuple[Int[np.ndarray, " s"], Float[np.ndarray, " s"]]:
-    """Actions that use this control alone (NOOP first), and their strengths."""
-    table = action_table(level.actions)
-    others = np.delete(table, CONTROLS.index(control), axis=1)
-    index = np.flatnonzero((others == 0).all(1))
-    strength = table[index, CONTROLS.index(control)]
-    order = np.argsort(np.abs(strength), kind="stable")
-    return index[order].astype(np.int32), strength[order]
-
-
-def _wrap(angle: Float[Array, ""]) -> Float[Array, ""]:
-    return jnp.remainder(angle + jnp.pi, 2 * jnp.pi) - jnp.pi

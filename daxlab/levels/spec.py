@@ -11,6 +11,8 @@ from daxlab.levels.vocabulary import NONSENSE
 from daxlab.world.control import ACTIONS, action_table
 from daxlab.world.state import Physics
 
+RELATIONS = ("on", "in", "near")
+"""How an object can be put to furniture."""
 DESK_SLOTS = 3
 """Most objects that stand side by side on the desk."""
 
@@ -33,6 +35,8 @@ class Level:
     """The made-up names of the fast regime."""
     furniture: tuple[str, ...] = ()
     """Immovable things that stand in the room."""
+    goals: tuple[tuple[str, str], ...] = ()
+    """Where the named object is to be put: pairs like ("on", "bed"), one drawn in every episode. None: it is lifted."""
     setting: Literal["room", "desk"] = "room"
     """room: objects stand on the floor. desk: they stand on a desk before an agent that only turns its head."""
     room: tuple[float, float, float] = (5.0, 5.0, 2.6)
@@ -52,7 +56,9 @@ class Level:
     lift_height: float = 0.25
     """A lifted object's lowest point is this far above where objects stand, metres."""
     lift_steps: int = 3
-    """Consecutive steps that it must be held there."""
+    """Consecutive steps that it must be held there, or lie where it was put."""
+    near: float = 0.4
+    """An object is near furniture with at most this much space between them, metres."""
     actions: tuple[str, ...] = ACTIONS
     """The discrete actions, by the paper's names."""
     picture: tuple[int, int] = (96, 72)
@@ -68,6 +74,11 @@ class Level:
         for item in self.furniture:
             if item not in FURNITURE_NAMES:
                 raise unknown("furniture", item, FURNITURE_NAMES)
+        for relation, item in self.goals:
+            if relation not in RELATIONS:
+                raise unknown("relation", relation, RELATIONS)
+            if item not in self.furniture:
+                raise DaxlabError(f"goals has {item!r}, which is not in the room; furniture is {self.furniture}")
         if self.regime not in ("fast", "slow"):
             raise unknown("regime", self.regime, ("fast", "slow"))
         if self.setting not in ("room", "desk"):
@@ -95,5 +106,10 @@ class Level:
 
     @property
     def chance(self) -> float:
-        """Success of an agent that lifts an object at random."""
+        """Success of an agent that does what it is told with an object at random."""
         return 1.0 / self.num_objects
+
+    @property
+    def task(self) -> str:
+        """What the instruction asks for, in words."""
+        return "put " + ", ".join(f"{relation} {item}" for relation, item in self.goals) if self.goals else "lift"

@@ -146,12 +146,15 @@ def _font(pixels: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _sentence(state: Episode) -> str:
-    """What was lifted, and what should have been."""
+    """What was lifted or put down, and what should have been."""
     asked = _called(state, int(state.target))
     lifted = int(state.lifted)
+    done = "lifted" if state.putting is None else "put down"
     if lifted < 0:
-        return f"nothing was lifted; the {asked} was asked for"
-    return f"lifted the {_called(state, lifted)}" + ("" if lifted == int(state.target) else f", not the {asked}")
+        return f"nothing was {done}; the {asked} was asked for"
+    if lifted == int(state.target):
+        return f"{done} the {asked}" + (" in the wrong place" if int(state.outcome) == WRONG else "")
+    return f"{done} the {_called(state, lifted)}, not the {asked}"
 
 
 def _called(state: Episode, slot: int) -> str:

@@ -1,0 +1,281 @@
+"""Laws of every level beyond the three-object room: what each is, that it can be solved, and when a putting counts."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS
+from daxlab.errors import DaxlabError
+from daxlab.levels.env import Env
+from daxlab.levels.episode import INSTRUCTION, RIGHT, RUNNING, WRONG, text
+from daxlab.levels.expert import expert
+from daxlab.levels.layout import plans
+from daxlab.levels.registry import get, levels
+from daxlab.levels.route import free, waypoint
+from daxlab.levels.spec import Level
+from daxlab.levels.vocabulary import WORDS, decode
+
+EIGHT = get("num_generalization/fast_map_eight_objs")
+AMONG = get("fast_slow/fast_map_three_objs_bed_tray")
+ON = get("fast_slow/test_holdout_fast_map_three_objs_bed_tray_putting_on")
+EVERY = dataclasses.replace(
+    get("bed_box/slow_learn_three_objs_putting"),
+    name="test/every_relation",
+    goals=(("on", "bed"), ("in", "box"), ("near", "bed"), ("near", "box")),
+)
+PLAYED = (EIGHT, ON, EVERY)
+"""One level of each kind, and one with every relation; the others differ from these in objects, names and rewards."""
+by_name = pytest.mark.parametrize("level", PLAYED, ids=lambda level: level.name)
+putting = pytest.mark.parametrize("level", PLAYED[1:], ids=lambda level: level.name)
+
+RELEASED = """
+    architecture_comparison/fast_map_three_objs
+    num_generalization/fast_map_three_objs
+    num_generalization/fast_map_five_objs
+    num_generalization/fast_map_eight_objs
+    new_obj_generalization/fast_map_three_objs_global_three
+    new_obj_generalization/fast_map_three_objs_global_five
+    new_obj_generalization/fast_map_three_objs_global_ten
+    new_obj_generalization/fast_map_three_objs_global_twenty
+    new_obj_generalization/fast_map_heldout_test_objs
+    intrinsic_motivation/fast_map_three_objs_no_shaping_reward
+    fast_slow/fast_map_three_objs
+    fast_slow/fast_map_three_objs_bed_tray
+    fast_slow/fast_map_three_objs_bed_tray_putting_near
+    fast_slow/fast_map_three_objs_bed_tray_putting_on
+    fast_slow/slow_learn_three_objs_bed_tray_lifting
+    fast_slow/slow_learn_three_objs_bed_tray_putting_near
+    fast_slow/slow_learn_three_objs_bed_tray_putting_on
+    fast_slow/two_phase_slow_learn_three_objs_bed_tray_putting_near
+    fast_slow/two_phase_slow_learn_three_objs_bed_tray_putting_on
+    fast_slow/test_holdout_fast_map_three_objs_bed_tray_putting_on
+""".split()
+
+EXPERT, RANDOM, ASTRAY, SPIRIT, LEFT = range(5)
+"""What happens in a room: the expert does as told; it does so with a random object; it puts the right object in
+another place; the object lies on the bed from the start, and nobody moves; the same, but a hand held it before."""
+ROOMS, STEPS = 5 * 36, 240
+
+
+@cache
+def played(level: Level):
+    """All states of many episodes, and the texts; room i is of kind i % 5. One compilation a level."""
+    env = Env(level)
+
+    def begin(kind, key):
+        state = env.start(key)
+        if state.putting is None:
+            return state
+        lies = kind >= SPIRIT
+        bed = jnp.append(state.layout.furniture[0], 0.4 + state.props.half_height[state.target])
+        place = jnp.where(lies, bed, state.world.position[state.target])
+        asked = state.putting._replace(
+            goal=jnp.where(lies, 0, state.putting.goal), handled=jnp.where(kind == LEFT, state.target, -1)
+        )
+        world = state.world._replace(position=state.world.position.at[state.target].set(place))
+        return state._replace(world=world, putting=asked)
+
+    def act(kind, state):
+        random = (state.key[0] % level.num_objects).astype(jnp.int32)
+        wanted = state._replace(target=jnp.where(kind == RANDOM, random, state.target))
+        if state.putting is None:
+            return expert(level, wanted)
+        goal = (state.putting.goal + (kind == ASTRAY)) % len(level.goals)
+        action = expert(level, wanted._replace(putting=state.putting._replace(goal=goal)))
+        return jnp.where(kind >= SPIRIT, 0, action)
+
+    @jax.jit
+    def run(keys):
+        kinds = jnp.arange(ROOMS) % 5
+        first = jax.vmap(begin)(kinds, keys)
+
+        def one(states, _):
+            after = jax.vmap(lambda kind, s: env.advance(s, act(kind, s)))(kinds, states)
+            return after, after
+
+        rest = jax.lax.scan(one, first, None, length=STEPS)[1]
+        states = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, rest)
+        return states, jax.vmap(jax.vmap(lambda s: text(level, s)))(states)
+
+    states, texts = run(jax.random.split(jax.random.key(11), ROOMS))
+    return jax.tree.map(np.asarray, states), np.asarray(texts)
+
+
+def of(kind: int, values: np.ndarray) -> np.ndarray:
+    """The rooms of one kind."""
+    return values[..., kind::5]
+
+
+# --- what each level is ------------------------------------------------------------------------------------------
+
+
+def test_the_release_s_levels_are_all_here_by_name():
+    assert set(RELEASED) <= set(levels())
+
+
+def test_names_say_what_the_levels_are():
+    sizes = {"three": 3, "five": 5, "eight": 8, "ten": 10, "twenty": 20}
+    for name, level in levels().items():
+        words = name.split("/")[1].split("_")
+        assert level.num_objects == sizes[words[words.index("objs") - 1]] if "test" not in words else 3, name
+        assert level.regime == ("slow" if "slow" in words else "fast"), name
+        assert level.shaping == (0.0 if "no_shaping" in name else 0.1), name
+        assert set(level.objects) <= set(HELDOUT_OBJECTS if "test" in words else TRAIN_OBJECTS), name
+        if "global" in words:
+            assert level.objects == TRAIN_OBJECTS[: sizes[words[-1]]], name
+        if "bed_tray" in name:
+            assert level.furniture == ("bed", "tray"), name
+        if "putting" in words and "fast_slow" in name:
+            assert level.goals == ((words[-1], "bed"), (words[-1], "tray")), name
+        if "putting" not in words:
+            assert not level.goals, name
+        if name.startswith("fast_slow/"):
+            assert level.two_phase == ("slow" not in words or "two" in words), name
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"goals": (("under", "bed"),), "furniture": ("bed",)}, "unknown relation 'under'"),
+        ({"goals": (("on", "bed"),)}, "goals has 'bed', which is not in the room"),
+    ],
+)
+def test_goals_that_cannot_be_are_refused_in_one_sentence(change, says):
+    with pytest.raises(DaxlabError) as error:
+        dataclasses.replace(Level(name="test/bad"), **change)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+# --- expert and chance -------------------------------------------------------------------------------------------
+
+
+@by_name
+def test_the_expert_solves_it_and_a_random_object_is_at_chance(level):
+    states, _ = played(level)
+    right = states.outcome[-1] == RIGHT
+    assert of(EXPERT, right).mean() >= 0.96
+    hits = of(RANDOM, right)
+    assert abs(hits.mean() - level.chance) < 3 * np.sqrt(level.chance * (1 - level.chance) / len(hits))
+
+
+# --- conventional levels -----------------------------------------------------------------------------------------
+
+
+def test_without_discovery_the_instruction_comes_at_once_and_nothing_is_named():
+    states, texts = played(EVERY)
+    assert (states.phase == INSTRUCTION).all()
+    assert not states.visited.any()
+    assert all(decode(said).startswith("Put a ") for said in texts[0])
+    assert set(np.unique(states.reward)) <= {0.0, 1.0}
+
+
+# --- putting -----------------------------------------------------------------------------------------------------
+
+
+@putting
+def test_the_instruction_names_object_relation_and_furniture(level):
+    states, texts = played(level)
+    assert set(states.putting.goal[0]) == set(range(len(level.goals)))
+    for t in range(0, STEPS, 40):
+        for room in range(0, ROOMS, 7):
+            if states.phase[t, room] == INSTRUCTION:
+                relation, item = level.goals[states.putting.goal[t, room]]
+                asked = WORDS[states.names[t, room, states.target[t, room]]]
+                assert decode(texts[t, room]) == f"Put a {asked} {relation} a {item}"
+
+
+def met(level: Level, states, t: int, room: int, slot: int) -> list[bool]:
+    """Which of a level's goals an object meets, told from positions alone."""
+    x, y, z = states.world.position[t, room, slot]
+    radius, bottom = states.props.radius[t, room, slot], z - states.props.half_height[t, room, slot]
+    told = []
+    for relation, item in level.goals:
+        piece = level.furniture.index(item)
+        cx, cy = states.layout.furniture[t, room, piece]
+        half = {"bed": (0.8, 0.45), "tray": (0.45, 0.35), "box": (0.35, 0.35)}[item]
+        half = half[::-1] if states.layout.quarter[t, room, piece] % 2 else half
+        gap = np.hypot(max(abs(x - cx) - half[0], 0), max(abs(y - cy) - half[1], 0))
+        on, inside, near = gap == 0 and bottom > 0.01, gap == 0 and bottom < 0.35, 0 < gap <= radius + 0.4
+        told.append(bool({"on": on, "in": inside, "near": near}[relation]))
+    return told
+
+
+@putting
+def test_a_putting_is_three_steps_at_rest_in_place_and_let_go(level):
+    states, _ = played(level)
+    ended = 0
+    for room in range(ROOMS):
+        end = int((states.outcome[:, room] != RUNNING).argmax())
+        if not end:
+            continue
+        ended += 1
+        slot, last = states.lifted[end, room], slice(end - 2, end + 1)
+        assert slot == states.putting.handled[end, room]
+        assert (states.world.held[last, room] == -1).all()
+        assert np.linalg.norm(states.world.velocity[last, room, slot], axis=-1).max() < 0.1
+        assert all(any(met(level, states, t, room, slot)) for t in range(end - 2, end + 1))
+        asked = met(level, states, end, room, slot)[states.putting.goal[end, room]]
+        right = asked and slot == states.target[end, room]
+        assert (states.outcome[end, room] == RIGHT) == right
+        assert states.reward[end, room] == (1.0 if right else 0.0)
+    assert ended > 0.55 * ROOMS
+
+
+@putting
+def test_the_wrong_object_and_the_wrong_place_end_the_episode_without_reward(level):
+    states, _ = played(level)
+    random, astray = of(RANDOM, states.outcome[-1]), of(ASTRAY, states.outcome[-1])
+    assert (random == WRONG).sum() > 10
+    # What is near the bed can be near the box, too.
+    assert (astray == WRONG).mean() > 0.9
+    assert of(ASTRAY, states.reward.max(0))[astray == WRONG].max() < 0.2
+
+
+def test_an_object_counts_only_if_a_hand_put_it_there():
+    states, _ = played(EVERY)
+    assert (of(SPIRIT, states.outcome[-1]) == RUNNING).all()
+    assert (of(LEFT, states.outcome[5]) == RIGHT).all()
+
+
+# --- ways round furniture ----------------------------------------------------------------------------------------
+
+
+def test_a_way_is_free_exactly_if_no_point_of_it_is_near_furniture():
+    rng = np.random.default_rng(0)
+    plans_ = jnp.array([[[-0.5, -1.0], [0.5, 1.0]], [[1.2, 1.2], [1.9, 1.6]]])
+    start, end = (jnp.asarray(rng.uniform(-2.4, 2.4, (200, 2)), jnp.float32) for _ in range(2))
+    points = start[:, None] + np.linspace(0, 1, 400)[:, None] * (end - start)[:, None]
+    away = np.maximum(plans_[:, 0] - points[:, :, None], points[:, :, None] - plans_[:, 1]).max(-1)
+    told = np.asarray(free(start, end, plans_))
+    clear = np.asarray(away).min(1)
+    sure = np.abs(clear - 0.17) > 0.02
+    np.testing.assert_array_equal(told[sure], (clear > 0.17)[sure])
+
+
+def test_every_object_is_reached_by_free_ways():
+    """From the agent's place, waypoint by waypoint, without crossing furniture."""
+    env = Env(AMONG)
+
+    @jax.jit
+    def walk(key):
+        state = env.start(key)
+        plan = plans(env.level, state.layout)
+        nowhere = jnp.zeros(len(env.level.furniture), bool)
+        here, blocked = state.layout.agent, jnp.array(False)
+        goal = state.layout.place[0, :2]
+        for _ in range(6):
+            there = waypoint(here, goal, plan, state.props.room, nowhere)
+            blocked |= ~free(here, there, plan).all()
+            here = there
+        return blocked, (here == goal).all()
+
+    blocked, arrived = jax.vmap(walk)(jax.random.split(jax.random.key(3), 200))
+    assert np.asarray(arrived).mean() > 0.99
+    assert np.asarray(blocked).mean() < 0.01
