@@ -10,15 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS
+from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS, bank
 from daxlab.errors import DaxlabError
 from daxlab.levels.env import Env
-from daxlab.levels.episode import INSTRUCTION, RIGHT, RUNNING, WRONG, text
+from daxlab.levels.episode import RIGHT, RUNNING, WRONG, text
 from daxlab.levels.expert import expert
 from daxlab.levels.layout import plans
 from daxlab.levels.registry import get, levels
 from daxlab.levels.route import free, waypoint
-from daxlab.levels.spec import Level
+from daxlab.levels.spec import DISCOVERY, DISTRACTOR, INSTRUCTION, Level
 from daxlab.levels.vocabulary import WORDS, decode
 
 EIGHT = get("num_generalization/fast_map_eight_objs")
@@ -29,10 +29,17 @@ EVERY = dataclasses.replace(
     name="test/every_relation",
     goals=(("on", "bed"), ("in", "box"), ("near", "bed"), ("near", "box")),
 )
-PLAYED = (EIGHT, ON, EVERY)
+ROUNDS = dataclasses.replace(
+    get("with_distractors/eval_fast_map_two_episodes_three_objs_five_distractor"),
+    name="test/two_rounds",
+    distractors=1,
+    discovery_steps=100,
+    distractor_steps=40,
+)
+PLAYED = (EIGHT, ON, EVERY, ROUNDS)
 """One level of each kind, and one with every relation; the others differ from these in objects, names and rewards."""
 by_name = pytest.mark.parametrize("level", PLAYED, ids=lambda level: level.name)
-putting = pytest.mark.parametrize("level", PLAYED[1:], ids=lambda level: level.name)
+putting = pytest.mark.parametrize("level", [ON, EVERY], ids=lambda level: level.name)
 
 RELEASED = """
     architecture_comparison/fast_map_three_objs
@@ -55,11 +62,21 @@ RELEASED = """
     fast_slow/two_phase_slow_learn_three_objs_bed_tray_putting_near
     fast_slow/two_phase_slow_learn_three_objs_bed_tray_putting_on
     fast_slow/test_holdout_fast_map_three_objs_bed_tray_putting_on
+    with_distractors/fast_map_three_objs_no_distractor
+    with_distractors/fast_map_three_objs_one_distractor
+    with_distractors/fast_map_three_objs_two_distractor
+    with_distractors/eval_fast_map_three_objs_ten_distractor
+    with_distractors/eval_fast_map_three_objs_twenty_distractor
+    with_distractors/eval_fast_map_two_episodes_three_objs_five_distractor
+    with_distractors/eval_fast_map_three_episodes_three_objs_five_distractor
+    with_distractors/eval_fast_map_four_episodes_three_objs_no_distractor
+    with_distractors/eval_fast_map_four_episodes_three_objs_one_distractor
 """.split()
 
 EXPERT, RANDOM, ASTRAY, SPIRIT, LEFT = range(5)
 """What happens in a room: the expert does as told; it does so with a random object; it puts the right object in
-another place; the object lies on the bed from the start, and nobody moves; the same, but a hand held it before."""
+another place; the object lies on the bed from the start, and nobody moves; the same, but a hand held it before.
+The last three are of levels with goals; where there are several rounds, nobody moves in the last two either."""
 ROOMS, STEPS = 5 * 36, 240
 
 
@@ -85,7 +102,7 @@ def played(level: Level):
         random = (state.key[0] % level.num_objects).astype(jnp.int32)
         wanted = state._replace(target=jnp.where(kind == RANDOM, random, state.target))
         if state.putting is None:
-            return expert(level, wanted)
+            return jnp.where((kind >= SPIRIT) & level.has_agenda, 0, expert(level, wanted))
         goal = (state.putting.goal + (kind == ASTRAY)) % len(level.goals)
         action = expert(level, wanted._replace(putting=state.putting._replace(goal=goal)))
         return jnp.where(kind >= SPIRIT, 0, action)
@@ -116,11 +133,12 @@ def of(kind: int, values: np.ndarray) -> np.ndarray:
 
 
 def test_the_release_s_levels_are_all_here_by_name():
+    assert len(RELEASED) == 29
     assert set(RELEASED) <= set(levels())
 
 
 def test_names_say_what_the_levels_are():
-    sizes = {"three": 3, "five": 5, "eight": 8, "ten": 10, "twenty": 20}
+    sizes = {"no": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "eight": 8, "ten": 10, "twenty": 20}
     for name, level in levels().items():
         words = name.split("/")[1].split("_")
         assert level.num_objects == sizes[words[words.index("objs") - 1]] if "test" not in words else 3, name
@@ -135,6 +153,9 @@ def test_names_say_what_the_levels_are():
             assert level.goals == ((words[-1], "bed"), (words[-1], "tray")), name
         if "putting" not in words:
             assert not level.goals, name
+        assert level.distractors == (sizes[words[-2]] if words[-1] == "distractor" else 0), name
+        assert level.rounds == (sizes[words[words.index("episodes") - 1]] if "episodes" in words else 1), name
+        assert level.episode_steps == (4500 if "distractor" in words else level.episode_steps), name
         if name.startswith("fast_slow/"):
             assert level.two_phase == ("slow" not in words or "two" in words), name
 
@@ -144,9 +165,13 @@ def test_names_say_what_the_levels_are():
     [
         ({"goals": (("under", "bed"),), "furniture": ("bed",)}, "unknown relation 'under'"),
         ({"goals": (("on", "bed"),)}, "goals has 'bed', which is not in the room"),
+        ({"rounds": 0}, "rounds=0"),
+        ({"distractors": -1}, "distractors=-1"),
+        ({"distractors": 1, "regime": "slow"}, "need a two-phase fast level"),
+        ({"rounds": 10, "distractors": 1}, "needs 33 objects and 30 words"),
     ],
 )
-def test_goals_that_cannot_be_are_refused_in_one_sentence(change, says):
+def test_what_cannot_be_is_refused_in_one_sentence(change, says):
     with pytest.raises(DaxlabError) as error:
         dataclasses.replace(Level(name="test/bad"), **change)
     assert says in str(error.value)
@@ -242,6 +267,63 @@ def test_an_object_counts_only_if_a_hand_put_it_there():
     states, _ = played(EVERY)
     assert (of(SPIRIT, states.outcome[-1]) == RUNNING).all()
     assert (of(LEFT, states.outcome[5]) == RIGHT).all()
+
+
+# --- many phases -------------------------------------------------------------------------------------------------
+
+ORDER = [DISCOVERY, DISTRACTOR, DISCOVERY, DISTRACTOR, INSTRUCTION]
+
+
+def begun(states, room: int) -> list[int]:
+    """The steps at which a room's phases begin."""
+    return [0, *(np.flatnonzero(np.diff(states.agenda.at[:, room])) + 1).tolist()]
+
+
+def test_naming_rounds_and_distractors_alternate_and_the_question_comes_last():
+    states, _ = played(ROUNDS)
+    for room in np.flatnonzero(np.arange(ROOMS) % 5 <= ASTRAY):
+        assert [states.phase[t, room] for t in begun(states, room)] == ORDER
+        for t in begun(states, room)[1:]:
+            assert states.world.held[t, room] == -1
+            assert np.abs(states.world.position[t, room] - states.world.position[t - 1, room]).max() > 0.05
+    # Nobody moves: each phase takes the time it may.
+    idle = of(SPIRIT, states.phase)
+    assert (idle[:100] == DISCOVERY).all()
+    assert (idle[100:140] == DISTRACTOR).all()
+    assert (idle[140:240] == DISCOVERY).all()
+    assert (idle[240] == DISTRACTOR).all()
+
+
+def test_rounds_share_nothing_and_the_question_is_about_any_of_them():
+    states, texts = played(ROUNDS)
+    asked = set()
+    for room in range(0, ROOMS, 5):
+        first, other, second, another, question = begun(states, room)
+        mesh, names = states.layout.mesh[:, room], states.names[:, room]
+        assert len({*mesh[first], *mesh[second]}) == len({*names[first], *names[second]}) == 6
+        for t in (other, another):
+            assert not {*mesh[t]} & {*mesh[first], *mesh[second]}
+            assert [WORDS[name] for name in names[t]] == [bank().names[m] for m in mesh[t]]
+        about = [t for t in (first, second) if (mesh[t] == mesh[question]).all()]
+        assert len(about) == 1
+        np.testing.assert_array_equal(names[question], names[about[0]])
+        asked.add(about[0] == first)
+        for t in (other, another, question):
+            assert decode(texts[t, room]) == f"Pick up a {WORDS[names[t, states.target[t, room]]]}"
+    assert asked == {False, True}
+
+
+def test_a_distractor_s_lift_ends_its_phase_only_and_earns_a_tenth_if_right():
+    states, _ = played(ROUNDS)
+    for kind in (EXPERT, RANDOM):
+        for room in range(kind, ROOMS, 5):
+            _, other, second, another, question = begun(states, room)
+            for start, end in ((other, second), (another, question)):
+                right = states.lifted[end - 1, room] == states.target[end - 1, room]
+                assert states.lifted[end - 1, room] >= 0
+                assert states.outcome[end, room] == RUNNING
+                assert states.reward[start + 1 : end, room].sum() == (np.float32(0.1) if right else 0)
+    np.testing.assert_allclose(of(EXPERT, states.reward.sum(0)), 6 * 0.1 + 2 * 0.1 + 1, atol=1e-5)
 
 
 # --- ways round furniture ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from daxlab.levels.env import Env, Rooms, check_action
 from daxlab.levels.episode import RUNNING, TIMEOUT, Episode
 from daxlab.levels.spec import Level
 
-PHASES = ("discovery", "instruction")
+PHASES = ("discovery", "instruction", "distractor")
 """Names of the phases, by `Episode.phase`."""
 PERSON = (640, 480)
 """Width and height of the picture for people."""

@@ -14,9 +14,9 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, Int8
 
 from daxlab.agents.core import Reads
-from daxlab.levels.episode import DISCOVERY, INSTRUCTION, RIGHT, Episode
+from daxlab.levels.episode import RIGHT, Episode
 from daxlab.levels.layout import Layout
-from daxlab.levels.spec import Level
+from daxlab.levels.spec import DISCOVERY, INSTRUCTION, Level
 
 Sums = dict[str, Float[Array, ""]]
 """Sums over steps and rooms, and the counts to divide them by."""

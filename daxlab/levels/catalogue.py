@@ -80,6 +80,19 @@ def bed_box() -> Iterator[Level]:
     yield replace(fast, name="bed_box/test_holdout_fast_map_three_objs_putting", goals=goals, objects=HELDOUT_OBJECTS)
 
 
+def with_distractors() -> Iterator[Level]:
+    """Of the release's later paper (Lampinen et al. 2021, section 3.3): names to be kept while other things happen."""
+    long = Level(name="with_distractors/fast_map_three_objs", episode_steps=4500)
+    group, counts = "with_distractors", {"no": 0, "one": 1, "two": 2, "five": 5, "ten": 10, "twenty": 20}
+    for word in ("no", "one", "two"):
+        yield replace(long, name=f"{group}/fast_map_three_objs_{word}_distractor", distractors=counts[word])
+    for word in ("ten", "twenty"):
+        yield replace(long, name=f"{group}/eval_fast_map_three_objs_{word}_distractor", distractors=counts[word])
+    for rounds, episodes, word in ((2, "two", "five"), (3, "three", "five"), (4, "four", "no"), (4, "four", "one")):
+        name = f"{group}/eval_fast_map_{episodes}_episodes_three_objs_{word}_distractor"
+        yield replace(long, name=name, rounds=rounds, distractors=counts[word])
+
+
 def desk() -> Iterator[Level]:
     """Ours: the two-phase task without the walking, for minutes on a CPU."""
     yield Level(
@@ -103,6 +116,7 @@ GROUPS = (
     new_obj_generalization,
     intrinsic_motivation,
     fast_slow,
+    with_distractors,
     bed_box,
     desk,
 )

@@ -10,17 +10,17 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt32
 
-from daxlab.assets.catalog import bank
 from daxlab.levels import putting
+from daxlab.levels.agenda import Agenda, phases, plan, row
+from daxlab.levels.cast import made_up_names, meshes, own_names, sample
 from daxlab.levels.layout import Layout, build, desk_top, draw
 from daxlab.levels.putting import Putting
-from daxlab.levels.spec import Level
-from daxlab.levels.vocabulary import encode, encode_words
+from daxlab.levels.spec import DISCOVERY, DISTRACTOR, INSTRUCTION, Level
+from daxlab.levels.vocabulary import encode
 from daxlab.world import physics
 from daxlab.world.sight import aimed
 from daxlab.world.state import Props, World
 
-DISCOVERY, INSTRUCTION = 0, 1
 RUNNING, RIGHT, WRONG, TIMEOUT = 0, 1, 2, 3
 """Outcomes: still running; the named object was lifted (or put in its place); another was; time ran out."""
 
@@ -63,26 +63,35 @@ class Episode(NamedTuple):
     """For the next episode of this room."""
     putting: Putting | None = None
     """Of levels with goals only."""
+    agenda: Agenda | None = None
+    """Of levels with more than two phases only."""
 
 
 def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
     """A fresh episode: objects, names, target and both phases' layouts are drawn here."""
     k_next, k_object, k_name, k_target, k_first, k_second = jax.random.split(jax.random.wrap_key_data(key), 6)
     n = level.num_objects
-    chosen = _sample(k_object, len(level.objects), n)
-    mesh = jnp.asarray(_mesh_ids(level))[chosen]
-    names = jnp.asarray(_name_ids(level))
-    names = names[_sample(k_name, len(level.words), n)] if level.regime == "fast" else names[chosen]
-    layout = draw(level, k_first, mesh)
+    agenda = plan(level, k_object) if level.has_agenda else None
+    if agenda is None:
+        chosen = sample(k_object, len(level.objects), n)
+        mesh = meshes(level)[chosen]
+        words = made_up_names(level)[sample(k_name, len(level.words), n)] if level.regime == "fast" else None
+        names = own_names(level)[chosen] if words is None else words
+        target = jax.random.randint(k_target, (), 0, n, jnp.int32)
+        layout = draw(level, k_first, mesh)
+        next_layout = draw(level, k_second, mesh) if level.two_phase else layout
+    else:
+        layout, names, target = row(agenda, agenda.at)
+        next_layout = layout
     props, world = build(level, layout)
     none, zero = jnp.array(-1, jnp.int32), jnp.array(0, jnp.int32)
     episode = Episode(
         world=world,
         props=props,
         layout=layout,
-        next_layout=draw(level, k_second, mesh) if level.two_phase else layout,
+        next_layout=next_layout,
         names=names,
-        target=jax.random.randint(k_target, (), 0, n, jnp.int32),
+        target=target,
         phase=zero + (DISCOVERY if level.two_phase else INSTRUCTION),
         clock=zero,
         visited=jnp.zeros(n, bool),
@@ -94,6 +103,7 @@ def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
         reward=jnp.zeros(()),
         key=jax.random.key_data(k_next),
         putting=Putting(_goal(level, k_target), none) if level.goals else None,
+        agenda=agenda,
     )
     # What is in view from the start is named at once, but a visit takes an action.
     return episode._replace(fixated=fixation(level, episode))
@@ -103,11 +113,15 @@ def advance(level: Level, episode: Episode, control: Float[Array, " 9"]) -> Epis
     """The episode one action later. An ended episode stays as it is, with no further reward."""
     world = physics.step(level.physics, episode.props, episode.world, control)
     after = episode._replace(world=world, clock=episode.clock + 1, reward=jnp.zeros(()))
-    if level.two_phase:
+    if episode.agenda is not None:
+        after = _select(_is_over(level, episode, episode.agenda), _begin_next(level, after, episode.agenda), after)
+    elif level.two_phase:
         over = (episode.lingered >= level.linger) | (after.clock >= level.discovery_steps)
         after = _select((episode.phase == DISCOVERY) & over, _begin_instruction(level, after), after)
     after = after._replace(fixated=fixation(level, after))
     instructed = _instruct(level, after) if episode.putting is None else _instruct_to_put(level, after, episode.putting)
+    if episode.agenda is not None:
+        instructed = _select(after.phase == DISTRACTOR, _distracted(level, instructed), instructed)
     after = _select(after.phase == DISCOVERY, _discover(level, after), instructed) if level.two_phase else instructed
     timeout = (after.clock >= level.episode_steps) & (after.outcome == RUNNING)
     after = after._replace(outcome=jnp.where(timeout, TIMEOUT, after.outcome))
@@ -191,23 +205,49 @@ def _goal(level: Level, key: Array) -> Int[Array, ""]:
     return jax.random.randint(jax.random.fold_in(key, 1), (), 0, len(level.goals), jnp.int32)
 
 
+def _is_over(level: Level, episode: Episode, agenda: Agenda) -> Bool[Array, ""]:
+    """Whether the present phase gives way to the next at this step; the question never does."""
+    steps = episode.clock + 1 - agenda.began
+    heard = (episode.lingered >= level.linger) | (steps >= level.discovery_steps)
+    lifted = (episode.lifted >= 0) | (steps >= level.distractor_steps)
+    return jnp.where(episode.phase == DISCOVERY, heard, (episode.phase == DISTRACTOR) & lifted)
+
+
+def _begin_next(level: Level, episode: Episode, agenda: Agenda) -> Episode:
+    """The next phase of the agenda: other objects at other places."""
+    at = agenda.at + 1
+    layout, names, target = row(agenda, at)
+    props, world = build(level, layout)
+    phase = jnp.asarray(np.array(phases(level), np.int32))[at]
+    zero = jnp.zeros_like(episode.lingered)
+    return episode._replace(
+        world=world,
+        props=props,
+        layout=layout,
+        names=names,
+        target=target,
+        phase=phase,
+        # Of the question's objects, those stay visited whose names were heard in the latest round.
+        visited=episode.visited & (phase != DISCOVERY),
+        lingered=zero,
+        raised=zero,
+        lifted=zero - 1,
+        agenda=agenda._replace(at=at, began=episode.clock),
+    )
+
+
+def _distracted(level: Level, episode: Episode) -> Episode:
+    """A distractor task: a lift ends the phase, not the episode; the right one earns as much as a visit."""
+    right = episode.outcome == RIGHT
+    return episode._replace(
+        outcome=jnp.full_like(episode.outcome, RUNNING), reward=jnp.where(right, level.shaping, 0.0)
+    )
+
+
 def _select(condition: Bool[Array, ""], yes: Episode, no: Episode) -> Episode:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+    return jax.tree.map(lambda a, b: a if a is b else jnp.where(condition, a, b), yes, no)
 
 
 def _pick(values: Array, index: Int[Array, ""]) -> Array:
     """One value of a short list without a gather; zero for index -1."""
     return jnp.where(jnp.arange(values.shape[0]) == index, values, 0).sum()
-
-
-def _sample(key: Array, size: int, n: int) -> Int[Array, " n"]:
-    """n different numbers below size, in random order."""
-    return jax.lax.top_k(jax.random.uniform(key, (size,)), n)[1].astype(jnp.int32)
-
-
-def _mesh_ids(level: Level) -> Int[np.ndarray, " g"]:
-    return np.array([bank().index(name) for name in level.objects], np.int32)
-
-
-def _name_ids(level: Level) -> Int[np.ndarray, " w"]:
-    return encode_words(level.words if level.regime == "fast" else level.objects)

@@ -14,10 +14,10 @@ from jaxtyping import Float, Int
 
 from daxlab.errors import unknown
 from daxlab.levels.carry import carry, waits
-from daxlab.levels.episode import DISCOVERY, Episode
-from daxlab.levels.layout import desk_top, plans
+from daxlab.levels.episode import Episode
+from daxlab.levels.layout import desk_top, furniture_names, plans
 from daxlab.levels.route import waypoint
-from daxlab.levels.spec import Level
+from daxlab.levels.spec import DISCOVERY, Level
 from daxlab.levels.steer import best, wrap
 from daxlab.world.sight import aimed, eye
 
@@ -64,7 +64,7 @@ def _act(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]
     stand_off = jnp.where(discovering, GOOD_LOOK, STAND_OFF)
     ahead, to_go = offset[goal], flat[goal] - stand_off
     if level.furniture and _can_walk(level):
-        nowhere = jnp.zeros(len(level.furniture), bool)
+        nowhere = jnp.zeros(len(furniture_names(level)), bool)
         way = waypoint(world.agent, world.position[goal, :2], plans(level, episode.layout), episode.props.room, nowhere)
         detour = (way != world.position[goal, :2]).any()
         ahead = jnp.append(way - world.agent, ahead[2])
@@ -108,7 +108,8 @@ def _approach(
         blocked = (seen >= 0) & (seen != goal)
         action = jnp.where(blocked, level.actions.index("MOVE_RIGHT(1)"), action)
         action = jnp.where(to_go > 0, level.actions.index("MOVE_FORWARD(1)"), action)
-    return jnp.where(off_course > STRAIGHT, turn, action)
+    # Where turns are coarse, the best may be none: then what else there is to do comes first.
+    return jnp.where((off_course > STRAIGHT) & (turn != level.actions.index("NOOP")), turn, action)
 
 
 def _can_walk(level: Level) -> bool:

@@ -11,6 +11,8 @@ from daxlab.levels.vocabulary import NONSENSE
 from daxlab.world.control import ACTIONS, action_table
 from daxlab.world.state import Physics
 
+DISCOVERY, INSTRUCTION, DISTRACTOR = 0, 1, 2
+"""Kinds of phases: names are heard; one of them is acted on, which ends the episode; a task that only takes time."""
 RELATIONS = ("on", "in", "near")
 """How an object can be put to furniture."""
 DESK_SLOTS = 3
@@ -31,6 +33,10 @@ class Level:
     """fast: made-up names, dealt anew in every episode. slow: each object's own permanent name."""
     two_phase: bool = True
     """False: no discovery, the instruction comes at once (the paper's conventional tasks)."""
+    rounds: int = 1
+    """Discovery phases, each with objects and names of its own; the instruction is about one of them."""
+    distractors: int = 0
+    """Distractor phases after each discovery phase: lift one of three other objects by its permanent name."""
     words: tuple[str, ...] = NONSENSE
     """The made-up names of the fast regime."""
     furniture: tuple[str, ...] = ()
@@ -51,6 +57,8 @@ class Level:
     """Steps that the discovery phase goes on after the last object was named, so that its name can be heard."""
     discovery_steps: int = 300
     """Longest discovery phase: 30 s at ten steps a second."""
+    distractor_steps: int = 300
+    """Longest distractor phase."""
     episode_steps: int = 1200
     """Longest episode: 120 s at ten steps a second."""
     lift_height: float = 0.25
@@ -84,6 +92,8 @@ class Level:
         if self.setting not in ("room", "desk"):
             raise unknown("setting", self.setting, ("room", "desk"))
         self._check_numbers()
+        if self.has_agenda:
+            self._check_agenda()
         action_table(self.actions)
 
     def _check_numbers(self) -> None:
@@ -103,6 +113,27 @@ class Level:
                 f"discovery_steps={self.discovery_steps}, linger={self.linger}, lift_steps={self.lift_steps}, "
                 f"episode_steps={self.episode_steps}"
             )
+
+    def _check_agenda(self) -> None:
+        if min(self.rounds, self.distractors + 1, self.distractor_steps) < 1:
+            raise DaxlabError(
+                "rounds and distractor_steps must be at least 1 and distractors at least 0; got "
+                f"rounds={self.rounds}, distractor_steps={self.distractor_steps}, distractors={self.distractors}"
+            )
+        if self.goals or not self.two_phase or self.regime != "fast":
+            raise DaxlabError(f"rounds and distractors need a two-phase fast level without goals; {self.name!r} is not")
+        objects = self.num_objects * (self.rounds + (self.distractors > 0))
+        words = self.num_objects * self.rounds
+        if len(self.objects) < objects or len(self.words) < words:
+            raise DaxlabError(
+                f"rounds is {self.rounds}: that needs {objects} objects and {words} words; "
+                f"{self.name!r} has {len(self.objects)} and {len(self.words)}"
+            )
+
+    @property
+    def has_agenda(self) -> bool:
+        """Whether there are more phases than discovery and instruction."""
+        return (self.rounds, self.distractors) != (1, 0)
 
     @property
     def chance(self) -> float:

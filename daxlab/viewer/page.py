@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from PIL import Image, ImageDraw, ImageFont
 
 from daxlab.assets.catalog import bank
-from daxlab.levels.episode import DISCOVERY, RIGHT, RUNNING, WRONG, Episode
+from daxlab.levels.episode import RIGHT, RUNNING, WRONG, Episode
+from daxlab.levels.spec import DISCOVERY
 from daxlab.levels.vocabulary import WORDS
 
 Colour = tuple[int, int, int]
