@@ -121,3 +121,23 @@ GROUPS = (
     desk,
 )
 """Every group, in the paper's order; ours last."""
+
+_CONVENTIONAL = (
+    "fast_slow/slow_learn_three_objs_bed_tray_lifting",
+    "fast_slow/slow_learn_three_objs_bed_tray_putting_near",
+    "fast_slow/slow_learn_three_objs_bed_tray_putting_on",
+)
+_ZERO_SHOT = (*_CONVENTIONAL, "fast_slow/fast_map_three_objs", "fast_slow/fast_map_three_objs_bed_tray")
+_ZERO_SHOT_BOX = (
+    "bed_box/slow_learn_three_objs_lifting",
+    "bed_box/slow_learn_three_objs_putting",
+    "bed_box/fast_map_three_objs_lifting",
+)
+
+MIXTURES: dict[str, tuple[str, ...]] = {
+    "fast_slow/zero_shot": _ZERO_SHOT,
+    "fast_slow/with_fast_putting": (*_ZERO_SHOT, "fast_slow/fast_map_three_objs_bed_tray_putting_on"),
+    "bed_box/zero_shot": _ZERO_SHOT_BOX,
+    "bed_box/with_fast_putting": (*_ZERO_SHOT_BOX, "bed_box/fast_map_three_objs_putting"),
+}
+"""Section 4.3's two training regimes, all levels with equal weight: without any fast-mapped putting, and with it."""

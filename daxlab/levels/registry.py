@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from daxlab.errors import unknown
-from daxlab.levels.catalogue import GROUPS
+from daxlab.levels.catalogue import GROUPS, MIXTURES
 from daxlab.levels.spec import Level
 
 
@@ -20,3 +20,10 @@ def get(name: str) -> Level:
     if name not in levels():
         raise unknown("level", name, levels())
     return levels()[name]
+
+
+def mixture(name: str) -> dict[str | Level, float]:
+    """The levels of a training mixture with their weights."""
+    if name not in MIXTURES:
+        raise unknown("mixture", name, MIXTURES)
+    return dict.fromkeys(MIXTURES[name], 1.0)

@@ -1,0 +1,93 @@
+"""One batch of rooms of several levels.
+
+    rooms = Mixture(registry.mixture("fast_slow/zero_shot"), 96)      # or {"group/level": weight, …}
+    states, timestep = rooms.reset(jax.random.key(0))
+    states, timestep = rooms.step(states, actions)
+    timestep.success[rooms.level_of == 0]              # metrics of one level
+
+A room keeps its level for good, and how many rooms a level has follows its weight. So every level's share of the steps
+is its weight, however long its episodes are, and each room-step is computed once, by its own level's compiled step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Int
+
+from daxlab.errors import DaxlabError
+from daxlab.levels.env import Env, Rooms, TimeStep, key_data
+from daxlab.levels.episode import Episode
+from daxlab.levels.spec import Level
+
+States = tuple[Episode, ...]
+"""The rooms of each level."""
+
+
+class Mixture:
+    """Rooms of several levels behind the interface of `Rooms`; rooms of one level stand next to each other."""
+
+    def __init__(self, weights: Mapping[str | Level, float], count: int, **options: Any) -> None:
+        """Levels, by name or spec, with their weights; `options` are as for `Env` (width, height, backend, decor)."""
+        self.envs = tuple(Env(level, **options) for level in weights)
+        self.shares = shares(weights, count)
+        self.count = count
+        _check_alike(self.envs)
+        self.rooms = tuple(Rooms(env, share) for env, share in zip(self.envs, self.shares, strict=True))
+        self.level_of: Int[np.ndarray, " rooms"] = np.repeat(np.arange(len(self.envs)), self.shares)
+        """Which level each room plays, in the order given."""
+
+    def reset(self, key: Array) -> tuple[States, TimeStep]:
+        """A fresh episode in every room."""
+        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), len(self.rooms))
+        return self._join([rooms.reset(k) for rooms, k in zip(self.rooms, keys, strict=True)])
+
+    def step(self, states: States, actions: Int[Array, " rooms"]) -> tuple[States, TimeStep]:
+        """One action in every room; rooms whose episode had ended begin the next one of their level instead."""
+        states = self.advance(states, actions)
+        parts = zip(self.rooms, states, strict=True)
+        return self._join([(state, jax.vmap(rooms.env.timestep)(state)) for rooms, state in parts])
+
+    def advance(self, states: States, actions: Int[Array, " rooms"]) -> States:
+        """`step` without the pictures."""
+        parts = zip(self.rooms, states, self.split(actions), strict=True)
+        return tuple(rooms.advance(state, action) for rooms, state, action in parts)
+
+    def split(self, values: Array) -> list[Array]:
+        """Each level's part of an array over rooms."""
+        return jnp.split(values, np.cumsum(self.shares)[:-1])
+
+    def _join(self, parts: list[tuple[Episode, TimeStep]]) -> tuple[States, TimeStep]:
+        states = tuple(state for state, _ in parts)
+        return states, jax.tree.map(lambda *each: jnp.concatenate(each), *(told for _, told in parts))
+
+
+def shares(weights: Mapping[str | Level, float], count: int) -> tuple[int, ...]:
+    """How many of the rooms each level gets: at least one, and else as near to its weight as whole numbers allow."""
+    given = np.array(list(weights.values()), float)
+    if given.size == 0 or not (np.isfinite(given).all() and given.min() > 0):
+        raise DaxlabError(f"weights are {list(weights.values())}; a mixture needs levels with weights above 0")
+    if count < len(given):
+        raise DaxlabError(f"rooms is {count}; a mixture of {len(given)} levels needs at least {len(given)}")
+    whole = np.ones(len(given), int)
+    for _ in range(count - len(given)):
+        whole[np.argmax(given / given.sum() * count - whole)] += 1
+    return tuple(whole.tolist())
+
+
+def _check_alike(envs: tuple[Env, ...]) -> None:
+    """One agent acts in all rooms: same actions, same picture."""
+    first = envs[0]
+    for env in envs[1:]:
+        if env.level.actions != first.level.actions:
+            raise DaxlabError(f"{env.level.name!r} and {first.level.name!r} have different actions and cannot be mixed")
+        if (env.width, env.height) != (first.width, first.height):
+            raise DaxlabError(
+                f"{env.level.name!r} has {env.width}×{env.height} pixels and {first.level.name!r} "
+                f"{first.width}×{first.height}; give a width and a height to mix them"
+            )
