@@ -68,15 +68,15 @@ class Episode(NamedTuple):
 
 
 def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
-    """A fresh episode: objects, names, target and both phases' layouts are drawn here."""
+    """A fresh episode: objects, names, targets and every phase's layout are drawn here."""
     k_next, k_object, k_name, k_target, k_first, k_second = jax.random.split(jax.random.wrap_key_data(key), 6)
     n = level.num_objects
     agenda = plan(level, k_object) if level.has_agenda else None
     if agenda is None:
         chosen = sample(k_object, len(level.objects), n)
         mesh = meshes(level)[chosen]
-        words = made_up_names(level)[sample(k_name, len(level.words), n)] if level.regime == "fast" else None
-        names = own_names(level)[chosen] if words is None else words
+        fast = level.regime == "fast"
+        names = made_up_names(level)[sample(k_name, len(level.words), n)] if fast else own_names(level)[chosen]
         target = jax.random.randint(k_target, (), 0, n, jnp.int32)
         layout = draw(level, k_first, mesh)
         next_layout = draw(level, k_second, mesh) if level.two_phase else layout
