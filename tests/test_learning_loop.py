@@ -22,6 +22,7 @@ BASE = change(
     agent__vision__blocks=(1, 1),
     agent__vision__strides=(4, 4),
     agent__vision__embedding=8,
+    agent__vision__fovea=3,
     agent__memory__size=8,
     agent__memory__k=2,
     agent__latent=16,
@@ -91,7 +92,8 @@ def test_the_learner_sees_the_policy_that_acted(core, rooms):
 
 
 def test_an_update_is_deterministic_and_moves_the_weights_and_statistics(rooms):
-    config = change(BASE, agent__reconstruction=True, agent__memory__query_gain=1.0, decode_fraction=0.5)
+    learns = {"agent__reconstruction": True, "agent__memory__query_gain": 1.0, "agent__language__fixed": False}
+    config = change(BASE, **learns, decode_fraction=0.5)
     update = loop.make_update(config, rooms)
     ends = [update(loop.start(config, rooms)) for _ in range(2)]
     jax.tree.map(np.testing.assert_array_equal, *ends)

@@ -92,7 +92,8 @@ def _approach(
         blocked = (seen >= 0) & (seen != goal)
         action = jnp.where(blocked, level.actions.index("MOVE_RIGHT(1)"), action)
         action = jnp.where(to_go > 0, level.actions.index("MOVE_FORWARD(1)"), action)
-    return jnp.where(off_course > STRAIGHT, turn, action)
+    # Where turns are coarse, the best may be none: then what else there is to do comes first.
+    return jnp.where((off_course > STRAIGHT) & (turn != level.actions.index("NOOP")), turn, action)
 
 
 def _can_walk(level: Level) -> bool:
