@@ -11,25 +11,12 @@ import pytest
 
 from daxlab.agents.agent import partition
 from daxlab.learning import loop
-from daxlab.learning.config import change, preset, with_agent
+from daxlab.learning.config import change, with_agent
 from daxlab.levels import registry
 from daxlab.levels.env import Env, Rooms
+from tests.small import small_preset
 
-BASE = change(
-    preset("desk"),
-    agent__vision__channels=(4, 4),
-    agent__vision__blocks=(1, 1),
-    agent__vision__strides=(4, 4),
-    agent__vision__embedding=8,
-    agent__vision__fovea=3,
-    agent__memory__size=8,
-    agent__memory__k=2,
-    agent__latent=16,
-    agent__lstm=16,
-    rooms=6,
-    unroll=8,
-    minibatch=3,
-)
+BASE = small_preset(rooms=6, unroll=8, minibatch=3)
 
 
 @pytest.fixture(scope="module")
