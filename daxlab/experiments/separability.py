@@ -24,6 +24,7 @@ from daxlab.agents.config import VisionConfig
 from daxlab.agents.memory import unit
 from daxlab.agents.standardise import initial_statistics, standardise, update_statistics
 from daxlab.agents.vision import Vision
+from daxlab.errors import DaxlabError
 from daxlab.learning.config import preset
 from daxlab.levels.env import Env, Rooms, TimeStep
 from daxlab.levels.episode import DISCOVERY, INSTRUCTION, Episode
@@ -81,6 +82,8 @@ def separability(played: Play, encode: Callable[[Array], Array]) -> float:
             if phase[t, room] == INSTRUCTION and seen >= 0 and wanted in views:
                 pair = np.stack([codes[t, room], np.mean(views[wanted][-VIEWS:], axis=0)])
                 (right if seen == wanted else wrong).append(pair)
+    if not (right and wrong):
+        raise DaxlabError("the play has no pair of views to compare: play more rooms or more steps")
     at_target, elsewhere = (np.asarray(_cosine(jnp.asarray(np.stack(pairs)))) for pairs in (right, wrong))
     return float(np.mean(at_target[:, None] > elsewhere))
 
