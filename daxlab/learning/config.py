@@ -73,6 +73,8 @@ class TrainConfig:
             raise DaxlabError(f"decode_fraction is {self.decode_fraction}; it must be above 0 and at most 1")
         if self.clip < 0 or self.save_minutes <= 0:
             raise DaxlabError(f"clip is {self.clip} and save_minutes {self.save_minutes}; neither may be below 0")
+        if self.optimiser.decay_steps < 0:
+            raise DaxlabError(f"decay_steps is {self.optimiser.decay_steps}; it must be 0 (no decay) or above")
         if self.optimiser.learning_rate <= 0 or not 0 <= self.loss.discount <= 1:
             raise DaxlabError(
                 f"learning_rate is {self.optimiser.learning_rate} and discount {self.loss.discount}; "
