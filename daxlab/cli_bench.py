@@ -129,7 +129,7 @@ def _mode_row(mode: str, row: dict[str, Any]) -> dict[str, Any]:
         "steps/s": row["steps_per_second"],
         "ms": round(row["milliseconds"], 3),
         "part ms": round(row["part_milliseconds"], 3),
-        "GB": "" if row["program_bytes"] is None else round(row["program_bytes"] / 1e9, 2),
+        "GB": "" if row["program_bytes"] is None else f"{row['program_bytes'] / 1e9:.3g}",
         **row["compile"],
     }
 

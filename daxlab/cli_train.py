@@ -111,9 +111,7 @@ class Evaluate:
     def run(self) -> None:
         """Play and print."""
         from daxlab.learning.evaluate import evaluate, to_text
-        from daxlab.learning.run import use_compilation_cache
 
-        use_compilation_cache()
         result = evaluate(self.weights, self.level, self.episodes, self.seed, self.greedy)
         if self.as_json:
             print(to_text(result))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daxlab.agents.config import AgentConfig, MemoryConfig, TransformerConfig, VisionConfig
-from daxlab.learning.config import TrainConfig, with_agent
+from daxlab.learning.config import TrainConfig, change, preset, with_agent
 
 DESK = "desk/fast_map_three_objs"
 ROWS, WINDOW = 4, 3
@@ -27,3 +27,19 @@ def small(core: str) -> TrainConfig:
     )
     config = TrainConfig(level=DESK, agent=agent, rooms=4, unroll=6, minibatch=4, steps=24 * 100, log_steps=24)
     return with_agent(config, core)
+
+
+def small_preset(**options: object) -> TrainConfig:
+    """The desk preset, all of its options, with an agent as small."""
+    tiny = {
+        "agent__vision__channels": (4, 4),
+        "agent__vision__blocks": (1, 1),
+        "agent__vision__strides": (4, 4),
+        "agent__vision__embedding": 8,
+        "agent__vision__fovea": 3,
+        "agent__memory__size": 8,
+        "agent__memory__k": 2,
+        "agent__latent": 16,
+        "agent__lstm": 16,
+    }
+    return change(preset("desk"), **tiny, **options)

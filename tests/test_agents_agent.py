@@ -13,7 +13,7 @@ import pytest
 
 from daxlab.agents import memory
 from daxlab.agents.agent import Agent, Observation, count_parameters, make_agent, partition, with_statistics
-from daxlab.agents.config import AgentConfig, LanguageConfig, MemoryConfig, NoveltyConfig, VisionConfig, override
+from daxlab.agents.config import AgentConfig, LanguageConfig, MemoryConfig, NoveltyConfig, VisionConfig, change
 from daxlab.agents.language import Language
 from daxlab.agents.reconstruction import depth_to_space
 from daxlab.agents.standardise import Statistics, initial_statistics, standardise, update_statistics
@@ -235,8 +235,8 @@ def test_the_transformer_is_of_dcems_order_of_size():
         (lambda: AgentConfig(core="lstm", memory=MemoryConfig(selective_write=True)), ["selective_write", "lstm"]),
         (lambda: AgentConfig(core="gtrxl", memory=MemoryConfig(write_gradient=True)), ["write_gradient", "gtrxl"]),
         (lambda: AgentConfig(core="gtrxl", novelty=NoveltyConfig(enabled=True)), ["novelty", "gtrxl"]),
-        (lambda: override(AgentConfig(), memroy__size=3), ["memroy__size"]),
-        (lambda: override(AgentConfig(), memory__sise=3), ["sise", "size"]),
+        (lambda: change(AgentConfig(), memroy__size=3), ["memroy__size"]),
+        (lambda: change(AgentConfig(), memory__sise=3), ["sise", "size"]),
     ],
 )
 def test_a_bad_config_says_what_is_wrong_in_one_sentence(make_config, words):
@@ -249,7 +249,7 @@ def test_a_bad_config_says_what_is_wrong_in_one_sentence(make_config, words):
 
 
 def test_override_steps_into_parts():
-    config = override(AgentConfig(), lstm=64, memory__size=100, memory__k=4)
+    config = change(AgentConfig(), lstm=64, memory__size=100, memory__k=4)
     assert (config.lstm, config.memory.size, config.memory.k, config.memory.heads) == (64, 100, 4, 3)
     assert config.vision == AgentConfig().vision
 

@@ -254,10 +254,13 @@ def test_dcem_match_carries_the_match_of_view_and_recalled_view():
     x = inputs(2, ends=0.0)._replace(write=np.ones(LENGTH, bool))
     state, _ = run_unroll(core, core.initial(), x)
     query = np.stack([x.l[0], x.l[1]])
-    r, reads = eqx.filter_jit(lambda core, ring: core._read(memory.table(ring), query, x.v[0]))(core, state.ring)
-    for head, match in enumerate(r.reshape(2, -1)[:, 7:]):
+    # The read-out's layer passes one head's match on as it is, and nothing else.
+    for head in range(2):
+        passes = jnp.zeros((2, 7 + V, 7)).at[head, 7:, :V].set(jnp.eye(V)).reshape(-1, 7)
+        told = eqx.tree_at(lambda c: c.latent_r.weight, core, passes)
+        match, reads = eqx.filter_jit(lambda c, ring: c._read(memory.table(ring), query, x.v[0]))(told, state.ring)
         recalled = sum(w * x.v[t] for w, t in zip(reads.weights[head], reads.times[head], strict=True))
-        np.testing.assert_allclose(match, x.v[0] * recalled, rtol=1e-4)
+        np.testing.assert_allclose(match[:V], x.v[0] * recalled, rtol=1e-4)
 
 
 def test_dcem_match_reads_the_views_whose_name_is_heard():

@@ -238,6 +238,7 @@ def test_growth_and_tables_of_made_up_figures(tmp_path):
     lines = [line("rooms 4", 4, 9.0), line("base", 2, 3.0), line("rooms 1", 1, 1.0)]
     table = {"lines": lines, "device": "cpu", "base": {"agent": {"core": "lstm"}}}
     assert report.growth(table, "rooms", "pixels") == pytest.approx(np.log2(3))
+    assert np.isnan(report.growth(table, "rooms", "acting"))
     text = report.markdown(table)
     assert text.splitlines()[0] == "| rooms | pixels, steps/s | memory of the program, GB | a room keeps, MB |"
     assert [row.split(" | ")[:2] for row in text.splitlines()[2:]] == [["| 1", "1,000"], ["| 2", "667"], ["| 4", "444"]]

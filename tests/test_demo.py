@@ -49,6 +49,7 @@ def results(monkeypatch):
 def test_the_demo_trains_evaluates_and_films(climbing, results, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(config, "preset", lambda name: small("dcem_match"))
     monkeypatch.setattr(cli_demo, "EPISODES", 8)
+    monkeypatch.setattr(cli_demo, "UNTIL", 0.95)
     monkeypatch.setenv("DAXLAB_CACHE", str(tmp_path / "cache"))
     main(["demo", "--out", str(tmp_path / "out"), "--minutes", "5"])
     said = capsys.readouterr().out

@@ -19,11 +19,12 @@ from safetensors.numpy import load_file, save_file
 
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
-from daxlab.learning.config import change, preset
+from daxlab.learning.config import change
 from daxlab.learning.evaluate import evaluate, load_agent
 from daxlab.learning.logs import draw_curve, read
 from daxlab.learning.progress import Progress
 from daxlab.learning.run import Run, latest, train
+from tests.small import small_preset
 
 UPDATES = 7
 TIMES = ("seconds", "steps_per_second")
@@ -42,21 +43,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def config():
-    small = change(
-        preset("desk"),
-        agent__vision__channels=(4, 4),
-        agent__vision__blocks=(1, 1),
-        agent__vision__strides=(4, 4),
-        agent__vision__embedding=8,
-        agent__vision__fovea=0,
-        agent__memory__size=8,
-        agent__memory__k=2,
-        agent__latent=16,
-        agent__lstm=16,
-        rooms=4,
-        unroll=6,
-        minibatch=2,
-    )
+    small = small_preset(rooms=4, unroll=6, minibatch=2)
     return change(small, log_steps=2 * 24, steps=UPDATES * 24)
 
 

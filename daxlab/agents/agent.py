@@ -15,7 +15,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, UInt8
 
 from daxlab.agents import memory
-from daxlab.agents.config import AgentConfig, override
+from daxlab.agents.config import AgentConfig, change
 from daxlab.agents.core import Core, CoreInput, Reads
 from daxlab.agents.dcem import DCEM
 from daxlab.agents.dnc import DNC
@@ -194,8 +194,8 @@ def make_agent(
     config: AgentConfig | None = None,
     **options: object,
 ) -> Agent:
-    """An agent by name, with options as in `override`: `make_agent("dcem", key, …, memory__size=100)`."""
-    config = override(config or AgentConfig(), core=name, **options)
+    """An agent by name, with options as in `change`: `make_agent("dcem", key, …, memory__size=100)`."""
+    config = change(config or AgentConfig(), core=name, **options)
     return Agent(key, config, num_actions, vocabulary_size, text_length, height, width)
 
 

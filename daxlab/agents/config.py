@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
 from daxlab.errors import DaxlabError, unknown
@@ -238,24 +238,21 @@ class AgentConfig:
                 )
 
 
-def override(config: AgentConfig, **options: object) -> AgentConfig:
-    """The config with some fields changed: `override(config, lstm=64, memory__size=100)`; `__` steps into a part."""
-    known = {f.name for f in fields(AgentConfig)}
-    flat: dict[str, object] = {}
-    nested: dict[str, dict[str, object]] = {}
+def change(config: Any, **options: Any) -> Any:
+    """A config with some fields changed; `__` steps into a part: `change(config, lstm=64, memory__size=100)`."""
+    known = [f.name for f in fields(config)]
+    direct: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
     for name, value in options.items():
         part, _, rest = name.partition("__")
         if part not in known:
-            raise unknown("agent option", name, sorted(known))
+            raise unknown(f"option of {type(config).__name__}", name, known)
         if rest:
             nested.setdefault(part, {})[rest] = value
         else:
-            flat[part] = value
+            direct[part] = value
     for part, changes in nested.items():
-        before: Any = flat.get(part, getattr(config, part))
-        allowed = [f.name for f in fields(before)]
-        for name in changes:
-            if name not in allowed:
-                raise unknown(f"option of {part}", name, allowed)
-        flat[part] = type(before)(**{n: changes.get(n, getattr(before, n)) for n in allowed})
-    return AgentConfig(**{f: flat.get(f, getattr(config, f)) for f in known})  # type: ignore[arg-type]
+        if not is_dataclass(getattr(config, part)):
+            raise DaxlabError(f"{part} has no parts, so there is no {part}.{next(iter(changes))}")
+        direct[part] = change(direct.get(part, getattr(config, part)), **changes)
+    return replace(config, **direct)

@@ -37,9 +37,10 @@ class Language(eqx.Module):
         self.output = Linear(k_output, config.value, config.embedding)
         if config.fixed:
             # Codes that are never learned had better be well apart: words at right angles, and layers that keep angles.
-            self.words = orthogonal(k_words, self.words.shape) * config.word**0.5
-            self.value = eqx.tree_at(lambda x: x.weight, self.value, orthogonal(k_value, self.value.weight.shape))
-            self.output = eqx.tree_at(lambda x: x.weight, self.output, orthogonal(k_output, self.output.weight.shape))
+            self.words = orthogonal(k_words, vocabulary_size, config.word) * config.word**0.5
+            turn = orthogonal(k_value, config.word, config.value), orthogonal(k_output, config.value, config.embedding)
+            self.value = eqx.tree_at(lambda layer: layer.weight, self.value, turn[0])
+            self.output = eqx.tree_at(lambda layer: layer.weight, self.output, turn[1])
 
     def __call__(self, text: Int[Array, " n"]) -> Float[Array, " l"]:
         """Encode one sentence, padded with `PADDING`."""

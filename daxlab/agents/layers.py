@@ -19,11 +19,11 @@ def initial_weights(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int, scal
     return jnp.asarray(x * np.float32(scale / fan_in**0.5))
 
 
-def orthogonal(key: PRNGKeyArray, shape: tuple[int, int]) -> Array:
+def orthogonal(key: PRNGKeyArray, rows: int, columns: int) -> Float[Array, "rows columns"]:
     """A random matrix with orthonormal rows or columns, whichever are fewer."""
     rng = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
-    q, _ = np.linalg.qr(rng.standard_normal((max(shape), min(shape))))
-    return jnp.asarray(q if shape[0] >= shape[1] else q.T, jnp.float32)
+    q, _ = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+    return jnp.asarray(q if rows >= columns else q.T, jnp.float32)
 
 
 class Linear(eqx.Module):

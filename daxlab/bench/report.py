@@ -8,6 +8,7 @@ report.plot(table, "scaling.png")
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,13 @@ def _figures(line: Line, modes: list[str]) -> list[str]:
 
 
 def growth(table: dict[str, Any], name: str, mode: str) -> float:
-    """The power of rooms, objects or triangles with which the time of one step of all rooms grows; 1 is linearly."""
+    """The power of rooms, objects or triangles with which the time of one step of all rooms grows; 1 is linearly.
+
+    Not a number where fewer than two lines were measured.
+    """
     lines = [line for line in sweep(table, name) if mode in line["modes"]]
+    if len(lines) < 2:
+        return math.nan
     x = [line[name] for line in lines]
     y = [line["modes"][mode]["milliseconds"] for line in lines]
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -109,6 +109,8 @@ def scaling(
     config, out = config or base(), Path(out)
     report = _begun(out, config)
     workers = workers or (1 if jax.default_backend() == "cpu" else 8)
+    # What is set up at the first picture of a process is set up here, not by several threads at once.
+    jax.eval_shape(Env(config.level).reset, jax.random.key(0))
     longest = 0.0
     while (todo := _todo(report, config)) and time.monotonic() + longest < end:
         begin = time.monotonic()

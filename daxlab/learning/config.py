@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import typing
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any
 
 from daxlab.agents.config import (
@@ -17,6 +17,7 @@ from daxlab.agents.config import (
     TransformerConfig,
     VisionConfig,
 )
+from daxlab.agents.config import change as change
 from daxlab.errors import DaxlabError, unknown
 from daxlab.learning.losses import LossConfig, OptimiserConfig
 from daxlab.levels import registry
@@ -72,6 +73,8 @@ class TrainConfig:
             raise DaxlabError(f"decode_fraction is {self.decode_fraction}; it must be above 0 and at most 1")
         if self.clip < 0 or self.save_minutes <= 0:
             raise DaxlabError(f"clip is {self.clip} and save_minutes {self.save_minutes}; neither may be below 0")
+        if self.optimiser.decay_steps < 0:
+            raise DaxlabError(f"decay_steps is {self.optimiser.decay_steps}; it must be 0 (no decay) or above")
         if self.optimiser.learning_rate <= 0 or not 0 <= self.loss.discount <= 1:
             raise DaxlabError(
                 f"learning_rate is {self.optimiser.learning_rate} and discount {self.loss.discount}; "
@@ -197,26 +200,6 @@ def with_agent(config: TrainConfig, name: str) -> TrainConfig:
     if name not in RING_CORES:
         agent = change(agent, memory__selective_write=False, memory__write_gradient=False, novelty__enabled=False)
     return replace(config, agent=replace(agent, core=name))
-
-
-def change(config: Any, **options: Any) -> Any:
-    """A config with some fields changed; `__` steps into a part: `change(config, rooms=64, agent__lstm=100)`."""
-    known = [f.name for f in fields(config)]
-    direct: dict[str, Any] = {}
-    nested: dict[str, dict[str, Any]] = {}
-    for name, value in options.items():
-        part, _, rest = name.partition("__")
-        if part not in known:
-            raise unknown(f"option of {type(config).__name__}", part, known)
-        if rest:
-            nested.setdefault(part, {})[rest] = value
-        else:
-            direct[part] = value
-    for part, changes in nested.items():
-        if not is_dataclass(getattr(config, part)):
-            raise DaxlabError(f"{part} has no parts, so there is no {part}.{next(iter(changes))}")
-        direct[part] = change(direct.get(part, getattr(config, part)), **changes)
-    return replace(config, **direct)
 
 
 def to_json(config: TrainConfig) -> dict[str, Any]:

@@ -114,12 +114,7 @@ def evaluate(
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
     trained = load_agent(where)
-    home = Env(trained.config.level)
-    env = home if level is None else Env(level, width=home.width, height=home.height)
-    if env.num_actions != home.num_actions:
-        raise DaxlabError(
-            f"{env.level.name} has {env.num_actions} actions, but the agent was trained with {home.num_actions}"
-        )
+    env = env_for(trained, level)
     played = play(env, trained.agent, jax.random.split(jax.random.key(seed), episodes), greedy)
     return report(played, env.level.chance) | {
         "level": env.level.name,
@@ -129,6 +124,17 @@ def evaluate(
         "trained_steps": trained.steps,
         "weights": str(trained.path),
     }
+
+
+def env_for(trained: Trained, level: str | None = None) -> Env:
+    """The level to play, the agent's own unless given, with pictures of the size that it was trained with."""
+    home = Env(trained.config.level)
+    env = home if level is None else Env(level, width=home.width, height=home.height)
+    if env.num_actions != home.num_actions:
+        raise DaxlabError(
+            f"{env.level.name} has {env.num_actions} actions, but the agent was trained with {home.num_actions}"
+        )
+    return env
 
 
 def report(played: Episodes, chance: float) -> dict[str, Any]:

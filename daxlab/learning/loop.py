@@ -26,6 +26,9 @@ from daxlab.learning.losses import actor_critic, image_loss, optimiser, text_los
 from daxlab.levels.env import Env, Rooms, TimeStep
 from daxlab.levels.episode import Episode
 
+LEAST_STEP_SIZE = 0.01
+"""Share of the learning rate that is left after `decay_steps`."""
+
 
 class Actor(NamedTuple):
     """Where acting stands: the rooms, what they show now, and what the agent remembers of each."""
@@ -76,6 +79,14 @@ def adam(config: TrainConfig) -> optax.GradientTransformation:
     """The optimiser of a run."""
     steps = optimiser(config.optimiser)
     return optax.chain(optax.clip_by_global_norm(config.clip), steps) if config.clip else steps
+
+
+def step_size(config: TrainConfig, updates: Int[Array, ""]) -> Float[Array, ""]:
+    """The share of the learning rate that is left after so many updates."""
+    steps = config.optimiser.decay_steps
+    if not steps:
+        return jnp.ones(())
+    return jnp.maximum(1 - updates * (config.steps_per_update / steps), LEAST_STEP_SIZE)
 
 
 def start(config: TrainConfig, rooms: Rooms) -> TrainState:
@@ -182,28 +193,30 @@ def loss(
 
 
 def learn(
-    config: TrainConfig, agent: Agent, state: optax.OptState, memory: AgentState, trajectory: Trajectory, key: Array
+    config: TrainConfig, begin: TrainState, trajectory: Trajectory, key: Array
 ) -> tuple[Agent, optax.OptState, Sums]:
-    """One pass over the unrolls in minibatches. `memory` is what the agent remembered as they began."""
+    """One pass in minibatches over the unrolls that were played from `begin` on."""
     k_order, k_rest = jax.random.split(key)
     batches = config.rooms // config.minibatch
     order = jax.random.permutation(k_order, config.rooms).reshape(batches, config.minibatch)
+    size = step_size(config, begin.updates)
 
     def step(carry: tuple[Agent, optax.OptState], job: tuple[Array, Array]) -> tuple[Any, Sums]:
         agent, state = carry
         index, key = job
         weights, rest = partition(agent)
         sequences = jax.tree.map(lambda x: jnp.take(x, index, axis=1), trajectory)
-        memories = jax.tree.map(lambda x: jnp.take(x, index, axis=0), memory)
+        memories = jax.tree.map(lambda x: jnp.take(x, index, axis=0), begin.actor.memory)
         gradient, (codes, sums) = jax.grad(loss, has_aux=True)(weights, rest, config, memories, sequences, key)
         sums |= {"gradient": optax.global_norm(gradient)}
         change, state = adam(config).update(gradient, state, weights)
+        change = jax.tree.map(lambda x: x * size, change)
         agent = eqx.combine(optax.apply_updates(weights, change), rest)
         agent = with_statistics(agent, update_statistics(agent.statistics, codes))
         return (agent, state), sums
 
     jobs = (order, jax.random.split(k_rest, batches))
-    (agent, state), sums = _repeat(step, (agent, state), jobs, batches)
+    (agent, state), sums = _repeat(step, (begin.agent, begin.optimiser), jobs, batches)
     return agent, state, sums
 
 
@@ -213,9 +226,7 @@ def make_update(config: TrainConfig, rooms: Rooms, repeats: int = 1) -> Any:
     def once(state: TrainState, _: None) -> tuple[TrainState, Sums]:
         next_key, k_act, k_learn = jax.random.split(jax.random.wrap_key_data(state.key), 3)
         actor, trajectory, told = act(config, rooms, state.agent, state.actor, k_act)
-        agent, adam_state, learned = learn(
-            config, state.agent, state.optimiser, state.actor.memory, trajectory, k_learn
-        )
+        agent, adam_state, learned = learn(config, state, trajectory, k_learn)
         return TrainState(agent, adam_state, actor, jax.random.key_data(next_key), state.updates + 1), told | learned
 
     def many(state: TrainState) -> tuple[TrainState, Sums]:

@@ -53,6 +53,8 @@ class OptimiserConfig:
     """Decay of the second moment."""
     epsilon: float = 5e-8
     """Added to the root of the second moment."""
+    decay_steps: int = 0
+    """Steps of the world over which the step size falls in a straight line to a hundredth; 0: it stays. Ours."""
 
 
 def optimiser(config: OptimiserConfig) -> optax.GradientTransformation:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import threading
 import time
@@ -23,6 +22,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from daxlab.compilation import enable_cache
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
 from daxlab.learning.checkpoint import Kind, Tensors
@@ -64,7 +64,7 @@ def train(
         raise DaxlabError(f"until is {until}; a success is above 0 and at most 1")
     began = time.monotonic()
     folder = Path(folder)
-    use_compilation_cache()
+    enable_cache()
     resuming = config is None
     config = read_config(folder) if config is None else config
     if steps is not None:
@@ -248,9 +248,7 @@ def load_for(path: Path, config: TrainConfig) -> checkpoint.Loaded:
 
 def latest(folder: Path) -> Path:
     """The newest checkpoint of a run; of two at the same step the exact one."""
-    found = sorted(
-        checkpoint.every(folder / "checkpoints"), key=lambda p: (int(p.name[6:]), p.name.startswith("exact"))
-    )
+    found = checkpoint.every(folder / "checkpoints")
     if not found:
         raise DaxlabError(f"{folder} has no checkpoint to go on from")
     return max(found, key=lambda path: (int(path.name[6:]), path.name.startswith("exact")))
@@ -293,11 +291,3 @@ def interruptions() -> Iterator[list[str]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def use_compilation_cache(folder: str | Path | None = None) -> None:
-    """Keep compiled programs on disk: in the folder given, in $DAXLAB_CACHE, or in the user's cache folder."""
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    path = Path(folder or os.environ.get("DAXLAB_CACHE") or home / "daxlab")
-    jax.config.update("jax_compilation_cache_dir", str(path / "jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 2.0)

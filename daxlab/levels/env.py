@@ -112,7 +112,7 @@ class Env:
         return TimeStep(
             observation=self.observe(state),
             reward=state.reward,
-            discount=jnp.where(last & (state.outcome != TIMEOUT), 0.0, 1.0),
+            discount=1.0 - (last & (state.outcome != TIMEOUT)).astype(jnp.float32),
             first=state.clock == 0,
             last=last,
             success=state.outcome == RIGHT,

@@ -21,7 +21,7 @@ from PIL import Image
 from daxlab.agents.agent import Agent, Observation
 from daxlab.agents.core import Reads
 from daxlab.errors import DaxlabError
-from daxlab.learning.evaluate import Trained, load_agent
+from daxlab.learning.evaluate import env_for, load_agent
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RUNNING, Episode
 from daxlab.viewer import mind, movie
@@ -42,7 +42,7 @@ def film_agent(
     """Write a film of the agent of a run folder, checkpoint or weights file; of its own level unless given another."""
     out = Path(out)
     trained = load_agent(where)
-    env = _env(trained, level)
+    env = env_for(trained, level)
     unit = width / mind.WIDTH
     remembers = _held(trained.agent.initial_state().core) is not None
     height = pixels(unit, mind.TOP + mind.MEMORY if remembers else mind.TOP)
@@ -55,17 +55,6 @@ def film_agent(
     moments = record(env, trained.agent, seed, episodes)
     movie.write(out, moments, draw, lambda moment: moment.shot.ended, fps, END_SECONDS)
     return out
-
-
-def _env(trained: Trained, level: str | None) -> Env:
-    """The level to play, with pictures of the size that the agent was trained with."""
-    home = Env(trained.config.level)
-    env = home if level is None else Env(level, width=home.width, height=home.height)
-    if env.num_actions != home.num_actions:
-        raise DaxlabError(
-            f"{env.level.name} has {env.num_actions} actions, but the agent was trained with {home.num_actions}"
-        )
-    return env
 
 
 def record(env: Env, agent: Agent, seed: int, episodes: int = 1) -> list[Moment]:
