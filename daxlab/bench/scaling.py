@@ -19,11 +19,11 @@ import jax
 import numpy as np
 
 from daxlab.agents.config import CORES
-from daxlab.assets.catalog import bank
 from daxlab.bench import timing
 from daxlab.bench.train import MODES, make_program, measure, sizes
 from daxlab.errors import DaxlabError
 from daxlab.learning.config import TrainConfig, change, preset, to_json, with_agent
+from daxlab.levels.cast import meshes, things
 from daxlab.levels.env import Env, Rooms
 from daxlab.levels.spec import Level
 
@@ -85,9 +85,15 @@ def worlds(level: Level) -> Iterator[tuple[str, Level]]:
                 yield f"objects {count}", replace(level, num_objects=count)
             except DaxlabError:
                 continue
-    ordered = sorted(level.objects, key=lambda name: bank().face_count[bank().index(name)])
+    ordered = sorted(level.objects, key=lambda name: _faces(level, name))
     yield "triangles few", replace(level, objects=tuple(ordered[: level.num_objects]))
     yield "triangles many", replace(level, objects=tuple(ordered[-level.num_objects :]))
+
+
+def _faces(level: Level, name: str) -> float:
+    """Triangles of an object; of a class, on average."""
+    first = int(meshes(level)[level.objects.index(name)])
+    return float(things(level).face_count[first : first + max(level.exemplars, 1)].mean())
 
 
 def scaling(
@@ -164,7 +170,7 @@ def _compile(point: Point, mode: str) -> tuple[Any, Rooms, float]:
 
 def _describe(point: Point) -> dict[str, Any]:
     config, level = point.config, point.level
-    faces = [bank().face_count[bank().index(name)] for name in level.objects]
+    faces = [_faces(level, name) for name in level.objects]
     return {
         "name": point.name,
         "agent": config.agent.core,

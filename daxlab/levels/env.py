@@ -10,6 +10,8 @@ its next episode at the following step, whatever action comes with it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,9 +20,9 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
-from daxlab.assets.catalog import bank
 from daxlab.errors import DaxlabError
 from daxlab.levels import registry
+from daxlab.levels.cast import things
 from daxlab.levels.episode import RIGHT, RUNNING, TIMEOUT, Episode, advance, start, text
 from daxlab.levels.layout import furniture_names
 from daxlab.levels.spec import Level
@@ -124,7 +126,8 @@ class Env:
 
     def picture(self, state: Episode, width: int | None = None, height: int | None = None) -> UInt8[Array, "h w 3"]:
         """The first-person view, at any size."""
-        return render(self.scene(state), width or self.width, height or self.height, backend=self.backend)
+        size = width or self.width, height or self.height
+        return render(self.scene(state), *size, things(self.level), self.backend)
 
     def text(self, state: Episode) -> str:
         """The text channel, readable (for one room that is not traced)."""
@@ -134,8 +137,8 @@ class Env:
         """What there is to draw."""
         physics, world, layout = self.level.physics, state.world, state.layout
         names = furniture_names(self.level)
-        ids = [bank().index(name) for name in names]
-        stand = jnp.asarray(bank().half_height[ids], jnp.float32)
+        ids = [things(self.level).index(name) for name in names]
+        stand = jnp.asarray(things(self.level).half_height[ids], jnp.float32)
         turned = matrix(about_z(layout.quarter * (jnp.pi / 2)))
         return Scene(
             eye=eye(physics, world),
@@ -156,6 +159,9 @@ class Rooms:
             raise DaxlabError(f"rooms is {count}; at least 1 is needed")
         self.env = env
         self.count = count
+        self.levels = (env.level,)
+        self.level_of: Int[np.ndarray, " rooms"] = np.zeros(count, int)
+        """Which of the levels each room plays: as in `daxlab.levels.mixture.Mixture`, here the only one."""
         # Rooms end a few at a time, so a fresh episode is drawn for a slice of them, not for all at every step.
         self._slice = max(1, count // 32)
 
@@ -174,6 +180,10 @@ class Rooms:
         """`step` without the pictures."""
         ended = states.outcome != RUNNING
         return self.restart(jax.vmap(self.env.advance)(states, actions), ended)
+
+    def map(self, function: Callable[..., Any], states: Any, *values: Any) -> Any:
+        """`function(level, state, *values)` of each room, values with a leading axis over rooms."""
+        return jax.vmap(partial(function, self.env.level))(states, *values)
 
     def restart(self, states: Episode, ended: Bool[Array, " rooms"]) -> Episode:
         """Begin the next episode in the rooms that ended, a slice of them at a time."""

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int, UInt32
 
 from daxlab.levels import putting
 from daxlab.levels.agenda import Agenda, phases, plan, row
-from daxlab.levels.cast import made_up_names, meshes, own_names, sample
+from daxlab.levels.cast import dress, made_up_names, own_names, sample
 from daxlab.levels.layout import Layout, build, desk_top, draw
 from daxlab.levels.putting import Putting
 from daxlab.levels.spec import DISCOVERY, DISTRACTOR, INSTRUCTION, Level
@@ -74,12 +74,11 @@ def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
     agenda = plan(level, k_object) if level.has_agenda else None
     if agenda is None:
         chosen = sample(k_object, len(level.objects), n)
-        mesh = meshes(level)[chosen]
+        mesh, later = dress(level, jax.random.fold_in(k_object, 1), chosen)
         fast = level.regime == "fast"
         names = made_up_names(level)[sample(k_name, len(level.words), n)] if fast else own_names(level)[chosen]
         target = jax.random.randint(k_target, (), 0, n, jnp.int32)
-        layout = draw(level, k_first, mesh)
-        next_layout = draw(level, k_second, mesh) if level.two_phase else layout
+        layout, next_layout = _layouts(level, (k_first, k_second), (mesh, later))
     else:
         layout, names, target = row(agenda, agenda.at)
         next_layout = layout
@@ -107,6 +106,16 @@ def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
     )
     # What is in view from the start is named at once, but a visit takes an action.
     return episode._replace(fixated=fixation(level, episode))
+
+
+def _layouts(level: Level, keys: tuple[Array, Array], mesh: tuple[Array, Array]) -> tuple[Layout, Layout]:
+    """The layouts of the two phases; of a one-phase level the same twice."""
+    if not level.two_phase:
+        return (draw(level, keys[0], mesh[0]),) * 2
+    # Drawing is what compiles longest, so the program has it once.
+    both = jax.vmap(lambda key, mesh: draw(level, key, mesh))(jnp.stack(keys), jnp.stack(mesh))
+    first, second = (jax.tree.map(lambda x, i=i: x[i], both) for i in range(2))
+    return first, second
 
 
 def advance(level: Level, episode: Episode, control: Float[Array, " 9"]) -> Episode:

@@ -11,8 +11,8 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from daxlab.assets.catalog import bank
 from daxlab.assets.furniture import FURNITURE
+from daxlab.levels.cast import things
 from daxlab.levels.spec import Level
 from daxlab.world.rotation import about_z
 from daxlab.world.state import Props, World
@@ -60,13 +60,13 @@ def _draw_room(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
     f, n = len(names), len(mesh)
     quarter = jax.random.randint(k_quarter, (f,), 0, 4)
     extent = _turned(_half_extents(names), quarter)
-    radius = jnp.asarray(bank().radius)[mesh]
+    radius = jnp.asarray(things(level).radius)[mesh]
     agent = jnp.full((1, 2), level.physics.agent_radius)
     half = jnp.concatenate([extent, agent, jnp.broadcast_to(radius[:, None], (n, 2))])
     xy = scatter(k_place, half, jnp.array(level.room[:2]) / 2, level.gap)
     return Layout(
         mesh=mesh,
-        place=jnp.concatenate([xy[f + 1 :], jnp.asarray(bank().half_height)[mesh][:, None]], -1),
+        place=jnp.concatenate([xy[f + 1 :], jnp.asarray(things(level).half_height)[mesh][:, None]], -1),
         yaw=jax.random.uniform(k_yaw, (n,), minval=-jnp.pi, maxval=jnp.pi),
         furniture=xy[:f],
         quarter=quarter,
@@ -83,7 +83,7 @@ def _draw_desk(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
     slot = jax.random.permutation(k_order, jnp.arange(n) - (n - 1) / 2)
     angle = DESK_ANGLE * slot + jax.random.uniform(k_angle, (n,), minval=-0.05, maxval=0.05)
     distance = DESK_DISTANCE + jax.random.uniform(k_distance, (n,), minval=-0.08, maxval=0.08)
-    height = desk_top(level) + jnp.asarray(bank().half_height)[mesh]
+    height = desk_top(level) + jnp.asarray(things(level).half_height)[mesh]
     widest = DESK_ANGLE * (n - 1) / 2
     names = furniture_names(level)
     return Layout(
@@ -116,8 +116,8 @@ def build(level: Level, layout: Layout) -> tuple[Props, World]:
     """The physical start of a phase."""
     n = len(layout.mesh)
     props = Props(
-        radius=jnp.asarray(bank().radius)[layout.mesh],
-        half_height=jnp.asarray(bank().half_height)[layout.mesh],
+        radius=jnp.asarray(things(level).radius)[layout.mesh],
+        half_height=jnp.asarray(things(level).half_height)[layout.mesh],
         present=jnp.ones(n, bool),
         solids=_solids(level, layout),
         room=jnp.array([level.room[0] / 2, level.room[1] / 2, level.room[2]]),

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from daxlab.assets.catalog import FURNITURE_NAMES, HELDOUT_OBJECTS, TRAIN_OBJECTS
+from daxlab.assets.categories import CATEGORIES
 from daxlab.errors import DaxlabError, unknown
-from daxlab.levels.vocabulary import NONSENSE
+from daxlab.levels.vocabulary import NONSENSE, WORDS
 from daxlab.world.control import ACTIONS, action_table
 from daxlab.world.state import Physics
 
@@ -27,6 +28,11 @@ class Level:
     """As in the release where it has one: ``group/level``."""
     objects: tuple[str, ...] = TRAIN_OBJECTS
     """The global set G that an episode's objects are drawn from, without repeats."""
+    exemplars: int = 0
+    """0: `objects` are everyday things. Else they are classes of `daxlab.assets.categories`, and an episode draws one
+    of this many exemplars of each class that it draws."""
+    extension: bool = False
+    """The instruction phase has other exemplars of the same classes."""
     num_objects: int = 3
     """N, the objects in the room."""
     regime: Literal["fast", "slow"] = "fast"
@@ -75,10 +81,10 @@ class Level:
     """Strengths, sizes and reach."""
 
     def __post_init__(self) -> None:
-        known = (*TRAIN_OBJECTS, *HELDOUT_OBJECTS)
+        known = tuple(CATEGORIES) if self.exemplars else (*TRAIN_OBJECTS, *HELDOUT_OBJECTS)
         for item in self.objects:
             if item not in known:
-                raise unknown("object", item, known)
+                raise unknown("class" if self.exemplars else "object", item, known)
         for item in self.furniture:
             if item not in FURNITURE_NAMES:
                 raise unknown("furniture", item, FURNITURE_NAMES)
@@ -91,7 +97,13 @@ class Level:
             raise unknown("regime", self.regime, ("fast", "slow"))
         if self.setting not in ("room", "desk"):
             raise unknown("setting", self.setting, ("room", "desk"))
+        for word in self.words:
+            if word not in WORDS[1:]:
+                raise unknown("word", word, WORDS[1:])
         self._check_numbers()
+        self._check_physics()
+        if self.exemplars or self.extension:
+            self._check_exemplars()
         if self.has_agenda:
             self._check_agenda()
         action_table(self.actions)
@@ -113,6 +125,24 @@ class Level:
                 f"discovery_steps={self.discovery_steps}, linger={self.linger}, lift_steps={self.lift_steps}, "
                 f"episode_steps={self.episode_steps}"
             )
+
+    def _check_physics(self) -> None:
+        physics = self.physics
+        if min(physics.substeps, physics.passes) < 1 or physics.step_seconds <= 0 or not 0 <= physics.keep < 1:
+            raise DaxlabError(
+                "physics needs substeps and passes of at least 1, step_seconds above 0 and keep in 0…1, not 1; got "
+                f"substeps={physics.substeps}, passes={physics.passes}, step_seconds={physics.step_seconds}, "
+                f"keep={physics.keep}"
+            )
+
+    def _check_exemplars(self) -> None:
+        if self.exemplars < 0 or (self.extension and (self.exemplars < 2 or not self.two_phase)):
+            raise DaxlabError(
+                "exemplars must be 0 or more, and extension needs two of them and two phases; got "
+                f"exemplars={self.exemplars}, extension={self.extension}, two_phase={self.two_phase}"
+            )
+        if self.has_agenda:
+            raise DaxlabError(f"rounds and distractors need everyday objects; {self.name!r} has exemplars of classes")
 
     def _check_agenda(self) -> None:
         if min(self.rounds, self.distractors + 1, self.distractor_steps) < 1:

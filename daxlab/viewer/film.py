@@ -20,6 +20,7 @@ from PIL import Image
 
 from daxlab.errors import DaxlabError, unknown
 from daxlab.levels import expert
+from daxlab.levels.cast import things
 from daxlab.levels.env import Env, key_data
 from daxlab.levels.episode import RUNNING, Episode, text
 from daxlab.levels.expert import Actor
@@ -97,13 +98,14 @@ def record(level: Level, actor: Actor, seed: int, episodes: int) -> list[Shot]:
 def tell(level: Level, states: Sequence[Episode], actions: Sequence[int]) -> list[Shot]:
     """The shots of one episode, from its states and the actions between them."""
     hear = _hear(level)
+    named = tuple(name.rstrip(" 0123456789") for name in things(level).names)
     shots, total = [], 0.0
     for i, state in enumerate(jax.device_get(states)):
         total += float(state.reward) if i else 0.0
         recent = [float(before.reward) for before in states[max(1, i - REWARD_STEPS + 1) : i + 1]]
         earned = next((reward for reward in reversed(recent) if reward), 0.0)
         action = level.actions[actions[i - 1]] if i else ""
-        shots.append(Shot(state, decode(np.asarray(hear(state))), action, earned, total))
+        shots.append(Shot(state, decode(np.asarray(hear(state))), action, earned, total, named))
     return shots
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFont
 
-from daxlab.assets.catalog import bank
 from daxlab.levels.episode import RIGHT, RUNNING, WRONG, Episode
 from daxlab.levels.spec import DISCOVERY
 from daxlab.levels.vocabulary import WORDS
@@ -35,6 +34,8 @@ class Shot:
     """The latest reward, for as long as it is shown; else 0."""
     total: float
     """Sum of rewards so far."""
+    things: tuple[str, ...]
+    """What each mesh is."""
 
     @property
     def ended(self) -> bool:
@@ -113,7 +114,7 @@ class Page:
         middle = self.view_height - half - self.px(14)
         self.pen.rectangle((0, middle - half, self.width, middle + half), fill=(*colour, 235))
         self.say(title, self.width // 2, middle - self.px(12), 38, PAPER, "mm")
-        self.say(_sentence(shot.state), self.width // 2, middle + self.px(22), 17, PAPER, "mm")
+        self.say(_sentence(shot), self.width // 2, middle + self.px(22), 17, PAPER, "mm")
 
     def framed(self, picture: Image.Image, x: int, y: int, edge: int, colour: Colour) -> None:
         """A picture in a frame; x and y are the picture's corner."""
@@ -146,20 +147,21 @@ def _font(pixels: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size=pixels)
 
 
-def _sentence(state: Episode) -> str:
+def _sentence(shot: Shot) -> str:
     """What was lifted or put down, and what should have been."""
-    asked = _called(state, int(state.target))
+    state = shot.state
+    asked = _called(shot, int(state.target))
     lifted = int(state.lifted)
     done = "lifted" if state.putting is None else "put down"
     if lifted < 0:
         return f"nothing was {done}; the {asked} was asked for"
     if lifted == int(state.target):
         return f"{done} the {asked}" + (" in the wrong place" if int(state.outcome) == WRONG else "")
-    return f"{done} the {_called(state, lifted)}, not the {asked}"
+    return f"{done} the {_called(shot, lifted)}, not the {asked}"
 
 
-def _called(state: Episode, slot: int) -> str:
+def _called(shot: Shot, slot: int) -> str:
     """An object by its name in this episode, and what it is if that differs."""
-    name, thing = WORDS[int(state.names[slot])], bank().names[int(state.layout.mesh[slot])]
+    name, thing = WORDS[int(shot.state.names[slot])], shot.things[int(shot.state.layout.mesh[slot])]
     article = "an" if thing[0] in "aeiou" else "a"
     return name if name == thing else f"{name} ({article} {thing})"
