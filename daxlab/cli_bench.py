@@ -110,7 +110,7 @@ class BenchTrain:
         if self.as_json:
             print(json.dumps(report, indent=2, ensure_ascii=False))
             return
-        title = f"{config.agent.core} on {config.level}, {config.rooms} rooms, {report['device']}"
+        title = f"{config.agent.core} on {config.title}, {config.rooms} rooms, {report['device']}"
         show([_mode_row(mode, row) for mode, row in report["modes"].items()], False, title)
         if self.parts:
             pieces = report["parts"].items()

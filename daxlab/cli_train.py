@@ -24,7 +24,7 @@ class Train:
     """
 
     level: LevelName = "desk/fast_map_three_objs"
-    """Name of the level (see: daxlab levels)."""
+    """Name of the level or mixture, or a level's file (see: daxlab levels)."""
     agent: str | None = None
     """lstm, dnc, dcem, dcem_match or gtrxl; the preset's unless given."""
     preset: str | None = None
@@ -58,14 +58,16 @@ class Train:
             train(None, self.resume, budget=budget, light=self.light, steps=self.steps, until=self.until)
             return
         config = self.config()
-        name = f"{config.level.replace('/', '-')}-{config.agent.core}-{config.seed}"
+        name = f"{config.title.replace('/', '-')}-{config.agent.core}-{config.seed}"
         train(config, self.out or Path("runs") / name, budget=budget, light=self.light, until=self.until)
 
     def config(self) -> Any:
         """The config that the flags ask for."""
         from daxlab.learning.config import change, preset, with_agent
+        from daxlab.levels import registry
 
-        config = preset(self.preset or ("desk" if self.level.startswith("desk/") else "room"))
+        at_desk = all(level.setting == "desk" for level in registry.weights(self.level))
+        config = preset(self.preset or ("desk" if at_desk else "room"))
         config = change(config, level=self.level, seed=self.seed)
         if self.agent is not None:
             config = with_agent(config, self.agent)

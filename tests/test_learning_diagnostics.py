@@ -28,7 +28,9 @@ def room(level):
 def notes_of(level, room, fixated):
     notes = no_notes(level)
     for clock, slot in enumerate(fixated):
-        notes = take_notes(notes, room._replace(clock=jnp.array(clock), fixated=jnp.array(slot), reward=jnp.array(0.1)))
+        notes = take_notes(
+            level, room._replace(clock=jnp.array(clock), fixated=jnp.array(slot), reward=jnp.array(0.1)), notes
+        )
     return notes
 
 
@@ -44,7 +46,9 @@ def test_recall_is_the_share_of_weight_on_the_targets_rows(level, room):
 
 def test_rows_of_the_instruction_phase_do_not_count(level, room):
     notes = notes_of(level, room, [0])
-    notes = take_notes(notes, room._replace(clock=jnp.array(1), fixated=jnp.array(1), phase=jnp.array(INSTRUCTION)))
+    notes = take_notes(
+        level, room._replace(clock=jnp.array(1), fixated=jnp.array(1), phase=jnp.array(INSTRUCTION)), notes
+    )
     share, _ = recall(notes, room, Reads(jnp.ones((1, 1)), jnp.array([[1]])))
     assert float(share) == 0
 
@@ -57,7 +61,7 @@ def test_an_empty_memory_gives_finite_recall(level, room):
 def test_notes_start_afresh_with_an_episode(level, room):
     notes = notes_of(level, room, [1, 1, 2])
     assert (int(notes.last), round(float(notes.reward), 3)) == (2, 0.3)
-    again = take_notes(notes, room._replace(clock=jnp.array(0), fixated=jnp.array(-1)))
+    again = take_notes(level, room._replace(clock=jnp.array(0), fixated=jnp.array(-1)), notes)
     assert (int(again.last), float(again.reward)) == (-1, 0.0)
 
 
@@ -72,7 +76,7 @@ def test_an_ended_episode_counts_once_and_says_what_was_lifted(level, room):
     notes = notes_of(level, room, [0, 1, 2])
     ended = room._replace(phase=jnp.array(INSTRUCTION), lifted=jnp.array(2), clock=jnp.array(17), outcome=jnp.array(2))
     none = Reads(jnp.zeros((0, 0)), jnp.zeros((0, 0), jnp.int32))
-    told = {k: float(v) for k, v in measure(level, notes, ended, jnp.array(True), jnp.zeros(8), none).items()}
+    told = {k: float(v) for k, v in measure(level, ended, notes, jnp.array(True), jnp.zeros(8), none).items()}
     assert (told["episodes"], told["successes"], told["lifts"], told["length"]) == (1, 0, 1, 17)
     assert told["lifted_last_seen"] == 1
     assert told["steps_instruction"] == 0, "nothing is decided at an episode's end"

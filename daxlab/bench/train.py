@@ -83,7 +83,7 @@ def bench_train(
     rooms = Rooms(Env(config.level), config.rooms)
     report: dict[str, Any] = {
         **timing.machine(),
-        "level": config.level,
+        "level": config.title,
         "agent": config.agent.core,
         "picture": [rooms.env.width, rooms.env.height],
         "rooms": config.rooms,

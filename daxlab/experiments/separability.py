@@ -27,8 +27,9 @@ from daxlab.agents.vision import Vision
 from daxlab.errors import DaxlabError
 from daxlab.learning.config import preset
 from daxlab.levels.env import Env, Rooms, TimeStep
-from daxlab.levels.episode import DISCOVERY, INSTRUCTION, Episode
+from daxlab.levels.episode import Episode
 from daxlab.levels.expert import random_object
+from daxlab.levels.spec import DISCOVERY, INSTRUCTION
 
 VIEWS = 8
 """Latest views of the target that are compared with; fewer if it was seen for less."""

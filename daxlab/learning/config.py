@@ -20,7 +20,8 @@ from daxlab.agents.config import (
 from daxlab.agents.config import change as change
 from daxlab.errors import DaxlabError, unknown
 from daxlab.learning.losses import LossConfig, OptimiserConfig
-from daxlab.levels import registry
+from daxlab.levels import files, registry
+from daxlab.levels.mixture import shares
 from daxlab.levels.spec import Level
 
 NOT_LEARNING = ("steps", "log_steps", "save_minutes")
@@ -32,7 +33,7 @@ class TrainConfig:
     """One run: a level, an agent, and how it learns."""
 
     level: str = "architecture_comparison/fast_map_three_objs"
-    """Name of the level."""
+    """Name of a level or of a mixture, or a level's file (of which what it says is kept, not the path)."""
     agent: AgentConfig = field(default_factory=AgentConfig)
     """The agent."""
     loss: LossConfig = field(default_factory=LossConfig)
@@ -60,7 +61,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         """Say at once what cannot work."""
-        registry.get(self.level)
+        object.__setattr__(self, "level", registry.portable(self.level))
+        shares(self.weights, max(self.rooms, 1))
         for name in ("rooms", "unroll", "minibatch", "steps", "log_steps"):
             if getattr(self, name) < 1:
                 raise DaxlabError(f"{name} is {getattr(self, name)}; it must be at least 1")
@@ -82,9 +84,30 @@ class TrainConfig:
             )
 
     @property
+    def weights(self) -> dict[Level, float]:
+        """The levels to train on: one, or a mixture's."""
+        return registry.weights(self.level)
+
+    @property
     def spec(self) -> Level:
-        """The level itself."""
-        return registry.get(self.level)
+        """The level itself; of a mixture the first, which has the same actions and the same picture as the others."""
+        return self.specs[0]
+
+    @property
+    def specs(self) -> tuple[Level, ...]:
+        """Every level."""
+        return tuple(self.weights)
+
+    @property
+    def title(self) -> str:
+        """What is trained on, in a few words."""
+        return self.spec.name if len(self.specs) == 1 else self.level
+
+    @property
+    def chance(self) -> float:
+        """Success of an agent that does as it is told with any object; of a mixture the mean by weight."""
+        weights = self.weights
+        return sum(level.chance * weight for level, weight in weights.items()) / sum(weights.values())
 
     @property
     def steps_per_update(self) -> int:
@@ -100,7 +123,7 @@ class TrainConfig:
     def fingerprint(self) -> str:
         """Equal for two configs that learn the same thing in the same way."""
         learned = {name: value for name, value in asdict(self).items() if name not in NOT_LEARNING}
-        learned["level"] = asdict(self.spec)
+        learned["level"] = asdict(self.spec) if len(self.specs) == 1 else [asdict(level) for level in self.specs]
         return hashlib.sha256(json.dumps(learned, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -209,6 +232,9 @@ def to_json(config: TrainConfig) -> dict[str, Any]:
 
 def from_json(data: dict[str, Any], kind: type[Any] = TrainConfig) -> Any:
     """The config that `to_json` made it from."""
+    if files.is_file(str(data.get("level", ""))):
+        # It may come with someone's weights, which must not be able to run code.
+        raise DaxlabError(f"level is {data['level']!r}; a saved config names or holds its level, but no file")
     hints = typing.get_type_hints(kind)
     values = {}
     for name, value in data.items():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, Int8
 
@@ -33,13 +34,14 @@ class Notes(NamedTuple):
     """Sum so far."""
 
 
-def no_notes(level: Level) -> Notes:
-    """Before the first step."""
+def no_notes(*levels: Level) -> Notes:
+    """Before the first step, with room for an episode of any of the levels."""
     none = jnp.array(-1, jnp.int32)
-    return Notes(jnp.full(level.episode_steps + 1, -1, jnp.int8), none, jnp.zeros(()))
+    longest = max(level.episode_steps for level in levels)
+    return Notes(jnp.full(longest + 1, -1, jnp.int8), none, jnp.zeros(()))
 
 
-def take_notes(notes: Notes, room: Episode) -> Notes:
+def take_notes(level: Level, room: Episode, notes: Notes) -> Notes:
     """After each step of the world, before the agent's."""
     first = room.clock == 0
     fixated = jnp.where(room.phase == DISCOVERY, room.fixated, -1)
@@ -50,7 +52,7 @@ def take_notes(notes: Notes, room: Episode) -> Notes:
 
 
 def measure(
-    level: Level, notes: Notes, room: Episode, last: Bool[Array, ""], logits: Float[Array, " a"], reads: Reads
+    level: Level, room: Episode, notes: Notes, last: Bool[Array, ""], logits: Float[Array, " a"], reads: Reads
 ) -> Sums:
     """One step of one room, as terms of `Sums`."""
     lifted = last & (room.lifted >= 0)
@@ -92,6 +94,26 @@ def nearest(level: Level, layout: Layout) -> Int[Array, ""]:
     if level.setting == "desk":
         return jnp.argmin(jnp.abs(jnp.arctan2(offset[:, 0], offset[:, 1]) - layout.heading))
     return jnp.argmin(jnp.sum(offset**2, axis=-1))
+
+
+def add_up(levels: tuple[Level, ...], level_of: Int[np.ndarray, " rooms"], told: Sums) -> Sums:
+    """Sums over rooms; where there are several levels also over those of each, as `group/level/term`."""
+    sums = jax.tree.map(jnp.sum, told)
+    if len(levels) > 1:
+        for i, level in enumerate(levels):
+            sums |= {f"{level.name}/{name}": jnp.sum(jnp.where(level_of == i, x, 0.0)) for name, x in told.items()}
+    return sums
+
+
+def summarise_all(sums: dict[str, float], levels: tuple[Level, ...], chance: float) -> dict[str, float]:
+    """A line of the log: all rooms together and, where there are several levels, each by itself (`group/level/…`)."""
+    line = summarise(sums, chance)
+    if len(levels) > 1:
+        for level in levels:
+            prefix = f"{level.name}/"
+            own = {name[len(prefix) :]: value for name, value in sums.items() if name.startswith(prefix)}
+            line |= {prefix + name: value for name, value in summarise(own, level.chance).items()}
+    return line
 
 
 def summarise(sums: dict[str, float], chance: float) -> dict[str, float]:

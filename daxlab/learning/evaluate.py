@@ -55,7 +55,7 @@ def load_agent(where: str | Path) -> Trained:
     if (path / "config.json").exists():
         path = latest(path)
     loaded = checkpoint.load(path)
-    blank = new_agent(loaded.config, Env(loaded.config.level), jax.random.key(0))
+    blank = new_agent(loaded.config, Env(loaded.config.spec), jax.random.key(0))
     named = {name: x for name, x in loaded.tensors.items() if name.startswith(".agent")}
     agent = checkpoint.restore({"agent": blank}, {"['agent']" + n[len(".agent") :]: x for n, x in named.items()}, path)
     return Trained(agent["agent"], loaded.config, loaded.updates * loaded.config.steps_per_update, path)
@@ -75,7 +75,7 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
     def look(room: Episode, memory: Any, notes: Notes) -> tuple[Any, Float[Array, " a"], Sums]:
         now = env.timestep(room)
         memory, output = agent.step(memory, Observation(*now.observation), now.first)
-        return memory, output.logits, measure(level, notes, room, now.last, output.logits, output.reads)
+        return memory, output.logits, measure(level, room, notes, now.last, output.logits, output.reads)
 
     def step(lane: Lane) -> Lane:
         running = lane.room.outcome == RUNNING
@@ -84,12 +84,12 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
         drawn = jnp.argmax(logits) if greedy else jax.random.categorical(k_action, logits)
         sums = {name: lane.sums[name] + running * value for name, value in told.items()}
         room = env.advance(lane.room, drawn)
-        return Lane(room, memory, take_notes(lane.notes, room), key, sums)
+        return Lane(room, memory, take_notes(level, room, lane.notes), key, sums)
 
     def begin(key: Array) -> Lane:
         k_room, k_actions = jax.random.split(key)
         room = env.start(k_room)
-        memory, notes = agent.initial_state(), take_notes(no_notes(level), room)
+        memory, notes = agent.initial_state(), take_notes(level, room, no_notes(level))
         # The names of the sums, from a step that is not taken.
         names = jax.eval_shape(lambda: look(room, memory, notes)[2])
         return Lane(room, memory, notes, k_actions, {name: jnp.zeros(()) for name in names})
@@ -120,7 +120,7 @@ def evaluate(
         "level": env.level.name,
         "seed": seed,
         "agent": trained.config.agent.core,
-        "trained_on": trained.config.level,
+        "trained_on": trained.config.title,
         "trained_steps": trained.steps,
         "weights": str(trained.path),
     }
@@ -128,7 +128,11 @@ def evaluate(
 
 def env_for(trained: Trained, level: str | None = None) -> Env:
     """The level to play, the agent's own unless given, with pictures of the size that it was trained with."""
-    home = Env(trained.config.level)
+    config = trained.config
+    home = Env(config.spec)
+    if level is None and len(config.specs) > 1:
+        levels = ", ".join(spec.name for spec in config.specs)
+        raise DaxlabError(f"the agent was trained on the mixture {config.title!r}; choose a level to play: {levels}")
     env = home if level is None else Env(level, width=home.width, height=home.height)
     if env.num_actions != home.num_actions:
         raise DaxlabError(

@@ -21,10 +21,10 @@ from daxlab.agents.agent import Agent, AgentState, Observation, make_agent, part
 from daxlab.agents.novelty import Average, update_average
 from daxlab.agents.standardise import update_statistics
 from daxlab.learning.config import TrainConfig
-from daxlab.learning.diagnostics import Notes, Sums, measure, no_notes, take_notes
+from daxlab.learning.diagnostics import Notes, Sums, add_up, measure, no_notes, take_notes
 from daxlab.learning.losses import actor_critic, image_loss, optimiser, text_loss, total_loss
 from daxlab.levels.env import Env, Rooms, TimeStep
-from daxlab.levels.episode import Episode
+from daxlab.levels.mixture import Mixture
 
 LEAST_STEP_SIZE = 0.01
 """Share of the learning rate that is left after `decay_steps`."""
@@ -33,7 +33,8 @@ LEAST_STEP_SIZE = 0.01
 class Actor(NamedTuple):
     """Where acting stands: the rooms, what they show now, and what the agent remembers of each."""
 
-    rooms: Episode
+    rooms: Any
+    """An `Episode` with a leading axis; of a mixture one for each level."""
     now: TimeStep
     memory: AgentState
     notes: Notes
@@ -89,7 +90,7 @@ def step_size(config: TrainConfig, updates: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.maximum(1 - updates * (config.steps_per_update / steps), LEAST_STEP_SIZE)
 
 
-def start(config: TrainConfig, rooms: Rooms) -> TrainState:
+def start(config: TrainConfig, rooms: Rooms | Mixture) -> TrainState:
     """The state of a run at its first step."""
     k_agent, k_rooms, k_run = jax.random.split(jax.random.key(config.seed), 3)
     agent = new_agent(config, rooms.env, k_agent)
@@ -99,18 +100,19 @@ def start(config: TrainConfig, rooms: Rooms) -> TrainState:
     )
 
 
-def start_actor(rooms: Rooms, agent: Agent, key: Array) -> Actor:
+def start_actor(rooms: Rooms | Mixture, agent: Agent, key: Array) -> Actor:
     """Fresh rooms, and an agent that remembers nothing."""
     states, now = jax.jit(rooms.reset)(key)
     memory, notes = jax.tree.map(
-        lambda x: jnp.repeat(x[None], rooms.count, axis=0), (agent.initial_state(), no_notes(rooms.env.level))
+        lambda x: jnp.repeat(x[None], rooms.count, axis=0), (agent.initial_state(), no_notes(*rooms.levels))
     )
-    return Actor(states, now, memory, jax.vmap(take_notes)(notes, states), agent.initial_averages())
+    return Actor(states, now, memory, rooms.map(take_notes, states, notes), agent.initial_averages())
 
 
-def act(config: TrainConfig, rooms: Rooms, agent: Agent, actor: Actor, key: Array) -> tuple[Actor, Trajectory, Sums]:
+def act(
+    config: TrainConfig, rooms: Rooms | Mixture, agent: Agent, actor: Actor, key: Array
+) -> tuple[Actor, Trajectory, Sums]:
     """Play one unroll in every room."""
-    level = rooms.env.level
 
     def step(actor: Actor, key: Array) -> tuple[Actor, tuple[Trajectory, Sums]]:
         now = actor.now
@@ -126,13 +128,11 @@ def act(config: TrainConfig, rooms: Rooms, agent: Agent, actor: Actor, key: Arra
             action,
             output.logits,
         )
-        told = jax.vmap(measure, in_axes=(None, 0, 0, 0, 0, 0))(
-            level, actor.notes, actor.rooms, now.last, output.logits, output.reads
-        )
+        told = rooms.map(measure, actor.rooms, actor.notes, now.last, output.logits, output.reads)
         told |= {"steps": jnp.ones(rooms.count), "intrinsic": intrinsic}
         states, after = rooms.step(actor.rooms, action)
-        notes = jax.vmap(take_notes)(actor.notes, states)
-        return Actor(states, after, memory, notes, averages), (seen, jax.tree.map(jnp.sum, told))
+        notes = rooms.map(take_notes, states, actor.notes)
+        return Actor(states, after, memory, notes, averages), (seen, add_up(rooms.levels, rooms.level_of, told))
 
     actor, (steps, told) = jax.lax.scan(step, actor, jax.random.split(key, config.unroll))
     # The unroll's end bootstraps the value; nothing is done there yet.
@@ -220,7 +220,7 @@ def learn(
     return agent, state, sums
 
 
-def make_update(config: TrainConfig, rooms: Rooms, repeats: int = 1) -> Any:
+def make_update(config: TrainConfig, rooms: Rooms | Mixture, repeats: int = 1) -> Any:
     """The compiled program: act, then learn, so many times; what it is given is used up."""
 
     def once(state: TrainState, _: None) -> tuple[TrainState, Sums]:

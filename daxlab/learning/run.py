@@ -27,11 +27,11 @@ from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
 from daxlab.learning.checkpoint import Kind, Tensors
 from daxlab.learning.config import TrainConfig, change, from_json, to_json
-from daxlab.learning.diagnostics import summarise
+from daxlab.learning.diagnostics import summarise_all
 from daxlab.learning.logs import Line, Log, draw_curve, write_whole
 from daxlab.learning.loop import TrainState, make_update, start, start_actor
 from daxlab.learning.progress import Progress
-from daxlab.levels.env import Env, Rooms
+from daxlab.levels.mixture import make_rooms
 
 CALL_STEPS = 2**18
 """Updates shorter than this many steps share one call of the device (not on a CPU: see `loop`)."""
@@ -88,7 +88,7 @@ class Run:
     ) -> None:
         self.config, self.folder, self.kind, self.progress = config, folder, kind, progress
         self.resume_command = f"{resume_command} {folder}"
-        self.rooms = Rooms(Env(config.level), config.rooms)
+        self.rooms = make_rooms(config.weights, config.rooms)
         self.sums: dict[str, float] = {}
         self.seconds = self.logged_seconds = self.logged_steps = 0.0
         self.saved: Path | None = None
@@ -163,7 +163,7 @@ class Run:
             "seconds": round(self.seconds, 3),
             "steps_per_second": round((self.steps - self.logged_steps) / passed, 1),
         }
-        self.log.write(line | summarise(self.sums, self.config.spec.chance))
+        self.log.write(line | summarise_all(self.sums, self.rooms.levels, self.config.chance))
         self.sums = {}
         self.logged_seconds, self.logged_steps = self.seconds, self.steps
 
@@ -182,8 +182,8 @@ class Run:
             tensors = {name: x for name, x in tensors.items() if name.startswith(LIGHT)}
         tensors |= {COUNTERS + name: np.array(value, np.float64) for name, value in self.counters().items()}
         self.saved = checkpoint.save(self.folder / "checkpoints", self.kind, tensors, self.config, self.updates)
-        title = f"{self.config.agent.core} on {self.config.level}"
-        draw_curve(self.log.lines, self.folder / "curve.png", title, self.config.spec.chance)
+        title = f"{self.config.agent.core} on {self.config.title}"
+        draw_curve(self.log.lines, self.folder / "curve.png", title, self.config.chance)
         self.save_seconds = time.monotonic() - begin
 
     def counters(self) -> dict[str, float]:

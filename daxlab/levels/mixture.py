@@ -11,7 +11,7 @@ is its weight, however long its episodes are, and each room-step is computed onc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -25,6 +25,8 @@ from daxlab.levels.env import Env, Rooms, TimeStep, key_data
 from daxlab.levels.episode import Episode
 from daxlab.levels.spec import Level
 
+Weights = Mapping[str | Level, float] | Mapping[Level, float] | Mapping[str, float]
+"""Levels, by name or spec, and how much of each."""
 States = tuple[Episode, ...]
 """The rooms of each level."""
 
@@ -32,13 +34,16 @@ States = tuple[Episode, ...]
 class Mixture:
     """Rooms of several levels behind the interface of `Rooms`; rooms of one level stand next to each other."""
 
-    def __init__(self, weights: Mapping[str | Level, float], count: int, **options: Any) -> None:
+    def __init__(self, weights: Weights, count: int, **options: Any) -> None:
         """Levels, by name or spec, with their weights; `options` are as for `Env` (width, height, backend, decor)."""
         self.envs = tuple(Env(level, **options) for level in weights)
         self.shares = shares(weights, count)
         self.count = count
         _check_alike(self.envs)
         self.rooms = tuple(Rooms(env, share) for env, share in zip(self.envs, self.shares, strict=True))
+        self.env = self.envs[0]
+        """What an agent must know of all of them: actions and picture."""
+        self.levels = tuple(env.level for env in self.envs)
         self.level_of: Int[np.ndarray, " rooms"] = np.repeat(np.arange(len(self.envs)), self.shares)
         """Which level each room plays, in the order given."""
 
@@ -58,16 +63,35 @@ class Mixture:
         parts = zip(self.rooms, states, self.split(actions), strict=True)
         return tuple(rooms.advance(state, action) for rooms, state, action in parts)
 
-    def split(self, values: Array) -> list[Array]:
-        """Each level's part of an array over rooms."""
-        return jnp.split(values, np.cumsum(self.shares)[:-1])
+    def map(self, function: Callable[..., Any], states: Any, *values: Any) -> Any:
+        """`function(level, state, *values)` of each room, values with a leading axis over rooms."""
+        parts = zip(self.rooms, states, self.split(values), strict=True)
+        return _concatenate([rooms.map(function, state, *given) for rooms, state, given in parts])
+
+    def split(self, values: Any) -> list[Any]:
+        """Each level's part of a tree of arrays over rooms."""
+        ends = np.cumsum(self.shares)
+        return [
+            jax.tree.map(lambda x, low=end - share, high=end: x[low:high], values)
+            for share, end in zip(self.shares, ends, strict=True)
+        ]
 
     def _join(self, parts: list[tuple[Episode, TimeStep]]) -> tuple[States, TimeStep]:
-        states = tuple(state for state, _ in parts)
-        return states, jax.tree.map(lambda *each: jnp.concatenate(each), *(told for _, told in parts))
+        return tuple(state for state, _ in parts), _concatenate([told for _, told in parts])
 
 
-def shares(weights: Mapping[str | Level, float], count: int) -> tuple[int, ...]:
+def make_rooms(weights: Weights, count: int, **options: Any) -> Rooms | Mixture:
+    """Rooms of one level, or of several by weight."""
+    if len(weights) == 1:
+        return Rooms(Env(next(iter(weights)), **options), count)
+    return Mixture(weights, count, **options)
+
+
+def _concatenate(parts: list[Any]) -> Any:
+    return jax.tree.map(lambda *each: jnp.concatenate(each), *parts)
+
+
+def shares(weights: Weights, count: int) -> tuple[int, ...]:
     """How many of the rooms each level gets: at least one, and else as near to its weight as whole numbers allow."""
     given = np.array(list(weights.values()), float)
     if given.size == 0 or not (np.isfinite(given).all() and given.min() > 0):
