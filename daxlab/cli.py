@@ -41,33 +41,51 @@ class Assets:
 
 @dataclass(frozen=True)
 class Levels:
-    """List the levels.
+    """List the levels: objects, regime, phases, actions, chance, and what the scripted actors reach.
 
-    Example: daxlab levels
+    Example: daxlab levels fast_slow
     """
 
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="LEVEL")] = ()
+    """Levels, groups or levels' files; all of ours unless given."""
+    measure: bool = False
+    """Play the expert and the random-object actor on each and keep the figures in daxlab/levels/measured.json."""
+    episodes: int = 500
+    """How many episodes each actor plays to be measured."""
+    seed: int = 0
+    """Which episodes."""
+    doc: Path | None = None
+    """Write the tables and pictures into this page, between its marks: docs/levels.md"""
     as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
     """Print JSON."""
 
     def run(self) -> None:
         """Print a row a level."""
-        from daxlab.levels.registry import levels
+        from daxlab.levels import measured
+        from daxlab.levels.registry import choose
 
-        rows = [
-            {
-                "level": level.name,
-                "objects": level.num_objects,
-                "of": len(level.objects),
-                "regime": level.regime,
-                "phases": 2 if level.two_phase else 1,
-                "task": level.task,
-                "actions": len(level.actions),
-                "picture": f"{level.picture[0]}×{level.picture[1]}",
-                "chance": round(level.chance, 3),
-            }
-            for level in levels().values()
-        ]
+        chosen = choose(self.names)
+        if self.measure:
+            measured.measure(chosen, self.episodes, self.seed, lambda line: print(line, flush=True))
+        if self.doc is not None:
+            from daxlab.viewer.levels_page import write_page
+
+            write_page(self.doc)
+            print(f"wrote {self.doc}")
+        if self.measure or self.doc is not None:
+            return
+        kept = measured.read()
+        rows = [measured.row(level, kept) for level in chosen]
+        if not self.as_json:
+            rows = [_short(row) for row in rows]
         show(rows, self.as_json, "levels")
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """A level's row for people."""
+    names = ("level", "objects", "regime", "phases", "task", "actions", "chance", "expert", "steps", "random_object")
+    said = {name: "" if row[name] is None else row[name] for name in names}
+    return said | {"objects": f"{row['objects']} of {row['of']}"}
 
 
 @dataclass(frozen=True)
@@ -81,7 +99,7 @@ class Expert:
     """
 
     level: LevelName = DEFAULT_LEVEL
-    """Name of the level (see: daxlab levels)."""
+    """Name of the level, or its file (see: daxlab levels)."""
     episodes: int = 1000
     """How many episodes each actor plays."""
     seed: int = 0
@@ -91,35 +109,19 @@ class Expert:
 
     def run(self) -> None:
         """Play and print."""
-        import numpy as np
-
         from daxlab.levels.env import Env
-        from daxlab.levels.episode import RIGHT, TIMEOUT
-        from daxlab.levels.expert import ACTORS
-        from daxlab.levels.play import play
+        from daxlab.levels.measured import summary
+        from daxlab.levels.play import play_both
 
         env = Env(self.level)
-        rows: list[dict[str, Any]] = []
-        for name, actor in ACTORS.items():
-            results = play(env, actor, self.episodes, self.seed)
-            success = results.outcome == RIGHT
-            rows.append(
-                {
-                    "actor": name,
-                    "level": self.level,
-                    "episodes": self.episodes,
-                    "seed": self.seed,
-                    "success": round(float(success.mean()), 4),
-                    "standard_error": round(float(success.std() / np.sqrt(self.episodes)), 4),
-                    "chance": round(env.level.chance, 4),
-                    "timeouts": round(float((results.outcome == TIMEOUT).mean()), 4),
-                    "median_steps": int(np.median(results.steps)),
-                    "mean_return": round(float(results.reward.mean()), 3),
-                }
-            )
+        about = {"episodes": self.episodes, "seed": self.seed, "chance": round(env.level.chance, 4)}
+        rows: list[dict[str, Any]] = [
+            {"actor": actor, "level": env.level.name, **about, **summary(results)}
+            for actor, results in play_both(env, self.episodes, self.seed).items()
+        ]
         if not self.as_json:
             rows = [{key: value for key, value in row.items() if key != "level"} for row in rows]
-        show(rows, self.as_json, self.level)
+        show(rows, self.as_json, env.level.name)
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Film:
     """
 
     level: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="LEVEL")] = None
-    """Name of the level (see: daxlab levels); a trained agent plays its own unless given."""
+    """Name of the level, or its file (see: daxlab levels); a trained agent plays its own unless given."""
     actor: str = "expert"
     """expert, random-object or random; or a run folder, a checkpoint in it, or a weights file."""
     out: Path = Path("out/episode.gif")

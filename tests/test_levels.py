@@ -16,8 +16,8 @@ from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS, bank
 from daxlab.errors import DaxlabError
 from daxlab.levels.env import Env, Rooms
 from daxlab.levels.episode import DISCOVERY, INSTRUCTION, RIGHT, RUNNING, TIMEOUT, WRONG, text
-from daxlab.levels.expert import ACTORS, expert, random_object
-from daxlab.levels.play import play
+from daxlab.levels.expert import ACTORS
+from daxlab.levels.play import play_both
 from daxlab.levels.registry import get, levels
 from daxlab.levels.spec import Level
 from daxlab.levels.vocabulary import NONSENSE, TEXT_LENGTH, WORDS, decode, encode, encode_words
@@ -271,11 +271,12 @@ def _starts(env: Env):
 @pytest.mark.parametrize("name", [ROOM, SLOW, DESK])
 def test_the_expert_solves_the_level_and_the_random_object_actor_is_at_chance(name):
     env = env_of(name)
-    best = play(env, expert, 600, seed=1)
+    both = play_both(env, 600, seed=1)
+    best = both["expert"]
     assert (best.outcome == RIGHT).mean() >= 0.99
     if name != DESK:
         assert 60 <= np.median(best.steps) <= 150
-    chance = play(env, random_object, 600, seed=2).outcome == RIGHT
+    chance = both["random-object"].outcome == RIGHT
     assert abs(chance.mean() - env.level.chance) < 3 * np.sqrt(env.level.chance * (1 - env.level.chance) / 600)
 
 

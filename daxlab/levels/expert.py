@@ -33,12 +33,17 @@ STRAIGHT = 0.12
 
 def expert(level: Level, episode: Episode) -> Int[Array, ""]:
     """Visit every object, then lift (or put) the one that is asked for."""
-    return _act(level, episode, episode.target)
+    return act(level, episode, episode.target)
 
 
 def random_object(level: Level, episode: Episode) -> Int[Array, ""]:
     """Visit every object, then do what is asked with one drawn at random, the same throughout the episode."""
-    return _act(level, episode, (episode.key[0] % level.num_objects).astype(jnp.int32))
+    return act(level, episode, any_slot(level, episode))
+
+
+def any_slot(level: Level, episode: Episode) -> Int[Array, ""]:
+    """An object at random, the same throughout the episode."""
+    return (episode.key[0] % level.num_objects).astype(jnp.int32)
 
 
 ACTORS: dict[str, Actor] = {"expert": expert, "random-object": random_object}
@@ -51,7 +56,8 @@ def actor(name: str) -> Actor:
     return ACTORS[name]
 
 
-def _act(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]:
+def act(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]:
+    """Visit every object, then do what is asked with the one in slot `goal`."""
     world = episode.world
     discovering = episode.phase == DISCOVERY
     offset = world.position - eye(level.physics, world)

@@ -1,4 +1,4 @@
-"""Play a fixed set of episodes with an actor that sees the state, without drawing a picture."""
+"""Play a fixed set of episodes with the actors that see the state, without drawing a picture."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from daxlab.errors import DaxlabError
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RUNNING, Episode
-from daxlab.levels.expert import Actor
+from daxlab.levels.expert import act, any_slot
 
-Carry = tuple[Episode, jax.Array, jax.Array]
+Carry = tuple[Episode, Array, Array]
 """State, sum of rewards, whether every object was named."""
 
 
@@ -30,21 +31,32 @@ class Results(NamedTuple):
     """Every object was named before the instruction."""
 
 
-def play(env: Env, actor: Actor, episodes: int, seed: int) -> Results:
-    """Each episode from its own key, all side by side, each to its end: a long one counts as much as a short one."""
+def play_both(env: Env, episodes: int, seed: int) -> dict[str, Results]:
+    """The expert and the random-object actor on the same episodes, in one compiled program.
+
+    Each episode from its own key, all side by side, each to its end: a long one counts as much as a short one.
+    """
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
-    keys = jax.random.split(jax.random.key(seed), episodes)
+    level = env.level
 
-    def one(carry: Carry) -> Carry:
+    def one(carry: Carry, at_random: Bool[Array, ""]) -> Carry:
         state, reward, discovered = carry
-        state = env.advance(state, actor(env.level, state))
+        goal = jnp.where(at_random, any_slot(level, state), state.target)
+        state = env.advance(state, act(level, state, goal))
         return state, reward + state.reward, discovered | state.visited.all()
 
     @jax.jit
-    def run(keys: jax.Array) -> Carry:
-        carry = (jax.vmap(env.start)(keys), jnp.zeros(episodes), jnp.zeros(episodes, bool))
-        return jax.lax.while_loop(lambda c: (c[0].outcome == RUNNING).any(), jax.vmap(one), carry)
+    def run(keys: Array, at_random: Bool[Array, " n"]) -> Carry:
+        carry = (jax.vmap(env.start)(keys), jnp.zeros(len(keys)), jnp.zeros(len(keys), bool))
+        return jax.lax.while_loop(
+            lambda carry: (carry[0].outcome == RUNNING).any(), lambda carry: jax.vmap(one)(carry, at_random), carry
+        )
 
-    state, reward, discovered = run(keys)
-    return Results(*(np.asarray(x) for x in (state.outcome, state.clock, reward, discovered)))
+    keys = jax.random.split(jax.random.key(seed), episodes)
+    state, reward, discovered = run(jnp.concatenate([keys, keys]), jnp.arange(2 * episodes) >= episodes)
+    both = [np.asarray(x) for x in (state.outcome, state.clock, reward, discovered)]
+    return {
+        "expert": Results(*(values[:episodes] for values in both)),
+        "random-object": Results(*(values[episodes:] for values in both)),
+    }
