@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache, partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from daxlab.agents.core import Reads
 from daxlab.cli_train import Train
+from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
 from daxlab.learning import loop
 from daxlab.learning.config import change
-from daxlab.learning.diagnostics import summarise_all
+from daxlab.learning.diagnostics import add_up, measure, no_notes, summarise_all, take_notes
 from daxlab.levels.catalogue import MIXTURES
 from daxlab.levels.env import Rooms
+from daxlab.levels.episode import RUNNING, TIMEOUT
 from daxlab.levels.mixture import Mixture, make_rooms, shares
 from daxlab.levels.registry import get, levels, mixture
 from daxlab.levels.spec import INSTRUCTION
@@ -40,18 +45,45 @@ def test_shares_follow_the_weights_and_leave_no_level_out():
         assert np.abs(got - np.maximum(given / given.sum() * count, 1)).max() <= 1.5
 
 
-def test_every_room_plays_its_own_level():
+@cache
+def turn_all(rooms: Mixture):
+    """One turn of all rooms, with what the log is told of it; compiled once."""
+    nothing = jnp.zeros((8, len(DESK.actions))), Reads(jnp.zeros((8, 0, 0)), jnp.zeros((8, 0, 0), jnp.int32))
+
+    @partial(jax.jit, compiler_options=BRIEF)
+    def turn(states, notes, actions):
+        states = rooms.advance(states, actions)
+        notes = rooms.map(take_notes, states, notes)
+        last = jnp.concatenate([state.outcome != RUNNING for state in states])
+        return states, notes, add_up(rooms.levels, rooms.level_of, rooms.map(measure, states, notes, last, *nothing))
+
+    return turn
+
+
+def all_ended(rooms: Mixture, keys) -> tuple:
+    """Rooms whose next turn begins an episode from these keys."""
+    shapes = [jax.eval_shape(env.start, jax.random.key(0)) for env in rooms.envs]
+    fresh = zip(shapes, rooms.shares, keys, strict=True)
+    zeros = [(jax.tree.map(lambda x, n=n: jnp.zeros((n, *x.shape), x.dtype), shape), key) for shape, n, key in fresh]
+    return tuple(state._replace(outcome=state.outcome + TIMEOUT, key=key) for state, key in zeros)
+
+
+MIXED = Mixture({FAST: 3.0, SLOW: 1.0}, 8)
+
+
+def test_every_room_plays_its_own_level_and_is_counted_there():
     """Episodes of five and of seven steps: each room ends and begins again by its level's clock and from its key."""
-    rooms = Mixture({FAST: 3.0, SLOW: 1.0}, 8)
+    rooms, turn = MIXED, turn_all(MIXED)
     np.testing.assert_array_equal(rooms.level_of, [0] * 6 + [1] * 2)
-    key = jax.random.key(4)
-    begin = [jax.jit(jax.vmap(env.start)) for env in rooms.envs]
-    keys = [jax.random.split(k, share) for k, share in zip(jax.random.split(key, 2), rooms.shares, strict=True)]
-    states = first = tuple(start(k) for start, k in zip(begin, keys, strict=True))
-    advance = jax.jit(rooms.advance)
-    turn = jnp.where(rooms.level_of == 1, DESK.actions.index("LOOK_RIGHT(1)"), DESK.actions.index("NOOP"))
+    keys = jax.random.key_data(jax.random.split(jax.random.key(4), 8))
+    notes = jax.tree.map(lambda x: jnp.repeat(x[None], 8, axis=0), no_notes(*rooms.levels))
+    look = jnp.where(rooms.level_of == 1, DESK.actions.index("LOOK_RIGHT(1)"), DESK.actions.index("NOOP"))
+    first, notes, _ = turn(all_ended(rooms, (keys[:6], keys[6:])), notes, look)
+    states, sums = first, {}
     for t in range(1, 9):
-        before, states = states, advance(states, turn)
+        before = states
+        states, notes, told = turn(states, notes, look)
+        sums = {name: sums.get(name, 0.0) + float(x) for name, x in told.items()}
         np.testing.assert_array_equal(states[0].clock, t % 6)
         np.testing.assert_array_equal(states[1].clock, t % 8)
         # Without discovery the instruction comes at once, and nothing is named or earned for being seen.
@@ -61,16 +93,17 @@ def test_every_room_plays_its_own_level():
         if t < 3:
             np.testing.assert_allclose(states[0].world.heading, before[0].world.heading, atol=1e-5)
             assert (np.abs(states[1].world.heading - before[1].world.heading) > 0.1).all()
-    np.testing.assert_array_equal(states[1].names, begin[1](first[1].key).names)
-
-
-def test_time_steps_of_all_rooms_come_as_one():
-    rooms = Mixture({FAST: 3.0, SLOW: 1.0}, 8, width=4, height=3)
-    states, told = jax.eval_shape(rooms.reset, jax.random.key(0))
-    assert told.observation.rgb.shape == (8, 3, 4, 3)
-    assert [state.clock.shape for state in states] == [(6,), (2,)]
-    after, again = jax.eval_shape(rooms.step, states, jnp.zeros(8, jnp.int32))
-    assert jax.tree.map(lambda x: x.shape, (after, again)) == jax.tree.map(lambda x: x.shape, (states, told))
+    again = turn(all_ended(rooms, tuple(state.key for state in first)), notes, look)[0]
+    np.testing.assert_array_equal(states[0].names, again[0].names)
+    np.testing.assert_array_equal(states[1].names, again[1].names)
+    assert len({tuple(names) for names in np.asarray(states[0].names).tolist()}) == 6
+    line = summarise_all(sums, rooms.levels, 0.25)
+    assert [line[name] for name in ("episodes", "test/fast/episodes", "test/slow/episodes")] == [8, 6, 2]
+    assert [line[f"test/{name}/length"] for name in ("fast", "slow")] == [5, 7]
+    assert line["length"] == (6 * 5 + 2 * 7) / 8
+    assert (line["chance"], line["test/slow/chance"]) == (0.25, pytest.approx(1 / 3, abs=1e-5))
+    assert "test/fast/entropy_discovery" in line
+    assert "test/slow/entropy_discovery" not in line
 
 
 def test_split_is_by_level():
@@ -134,20 +167,19 @@ def test_a_mixture_is_no_level_to_play():
         get("bed_box/zero_shot")
 
 
-def test_an_agent_plays_all_levels_and_each_is_counted_by_itself():
-    config = small_preset(rooms=4, minibatch=2, unroll=16)
-    rooms = Mixture({FAST: 3.0, SLOW: 1.0}, 4)
-    state = loop.start(config, rooms)
-    actor, trajectory, sums = jax.jit(lambda s: loop.act(config, rooms, s.agent, s.actor, jax.random.key(1)))(state)
-    assert trajectory.logits.shape == (17, 4, 8)
-    assert [room.clock.shape for room in actor.rooms] == [(3,), (1,)]
-    # Nobody lifts anything so soon: in 16 steps, episodes of 5 steps and a last observation end twice, of 7 too.
-    line = summarise_all({name: float(x) for name, x in sums.items()}, rooms.levels, 0.25)
-    counts = [line[name] for name in ("episodes", "test/fast/episodes", "test/slow/episodes")]
-    assert counts == [8, 6, 2]
-    assert [line[f"test/{name}/length"] for name in ("fast", "slow")] == [5, 7]
-    assert line["length"] == pytest.approx((6 * 5 + 2 * 7) / 8)
-    assert (line["chance"], line["test/slow/chance"]) == (0.25, pytest.approx(1 / 3, abs=1e-5))
-    assert "test/slow/discovered" in line
-    assert "test/fast/entropy_discovery" in line
-    assert "test/slow/entropy_discovery" not in line
+def test_an_agent_acts_in_all_rooms_at_once():
+    """By shapes alone: time steps of all rooms come as one, and sums for each level."""
+    config = small_preset(rooms=8, minibatch=2, unroll=3)
+    key = jax.random.key(0)
+    agent = loop.new_agent(config, MIXED.env, key)
+    begin = eqx.filter_eval_shape(loop.start_actor, MIXED, agent, key)
+    assert begin.now.observation.rgb.shape == (8, 24, 24, 3)
+    actor, trajectory, sums = eqx.filter_eval_shape(loop.act, config, MIXED, agent, begin, key)
+    assert trajectory.observation.rgb.shape == (4, 8, 24, 24, 3)
+    assert trajectory.logits.shape == (4, 8, len(DESK.actions))
+    shapes = [jax.tree.map(lambda x: x.shape, each) for each in (actor, begin)]
+    assert shapes[0] == shapes[1]
+    assert [room.clock.shape for room in actor.rooms] == [(6,), (2,)]
+    assert {name.removeprefix("test/fast/") for name in sums if name.startswith("test/fast/")} == {
+        name for name in sums if "/" not in name
+    }

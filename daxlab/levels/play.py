@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
+from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RUNNING, Episode
@@ -46,7 +48,7 @@ def play_both(env: Env, episodes: int, seed: int) -> dict[str, Results]:
         state = env.advance(state, act(level, state, goal))
         return state, reward + state.reward, discovered | state.visited.all()
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=BRIEF)
     def run(keys: Array, at_random: Bool[Array, " n"]) -> Carry:
         carry = (jax.vmap(env.start)(keys), jnp.zeros(len(keys)), jnp.zeros(len(keys), bool))
         return jax.lax.while_loop(
