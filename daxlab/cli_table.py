@@ -19,8 +19,9 @@ def show(rows: Sequence[dict[str, Any]], as_json: bool, title: str) -> None:
     columns = list(dict.fromkeys(key for row in rows for key in row))
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column.replace("_", " "), justify="right" if column != columns[0] else "left")
+        # Where the table is too wide, a name goes on in the next line: half a name cannot be typed.
+        table.add_column(column.replace("_", " "), justify="right" if column != columns[0] else "left", overflow="fold")
     for row in rows:
         table.add_row(*(str(row.get(column, "")) for column in columns))
     # Piped output has no width of its own; a table must not lose its columns there.
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    Console(width=None if sys.stdout.isatty() else 180).print(table)

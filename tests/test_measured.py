@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
@@ -15,6 +16,7 @@ from daxlab.levels import measured
 from daxlab.levels.catalogue import GROUPS
 from daxlab.levels.play import Results
 from daxlab.levels.registry import choose, get, levels
+from daxlab.viewer import levels_page
 from daxlab.viewer.levels_page import BEGIN, END, tables, write_page
 
 DESK = get("desk/fast_map_three_objs")
@@ -89,6 +91,21 @@ def test_the_page_says_what_was_measured():
     made = PAGE.read_text().split(BEGIN)[1].split(END)[0]
     assert made.strip() == tables("levels").strip()
     assert {path.stem for path in (PAGE.parent / "levels").glob("*.png")} == {group.__name__ for group in GROUPS}
+
+
+def test_the_page_is_written_between_its_marks_as_often_as_one_likes(tmp_path, monkeypatch):
+    monkeypatch.setattr(levels_page, "picture", lambda levels: Image.new("RGB", (4, 3)))
+    page = tmp_path / "levels.md"
+    page.write_text(f"before\n{BEGIN}\nyesterday\n{END}\nafter\n")
+    for _ in range(2):
+        write_page(page)
+        text = page.read_text()
+        assert text.startswith(f"before\n{BEGIN}\n")
+        assert text.endswith(f"{END}\nafter\n")
+        assert tables("levels") in text
+        assert "yesterday" not in text
+    assert len([*(tmp_path / "levels").iterdir()]) == len(GROUPS)
+    assert text.count("| `") == len(levels())
 
 
 def test_a_page_without_marks_is_left_alone(tmp_path):

@@ -123,7 +123,7 @@ class TrainConfig:
     def fingerprint(self) -> str:
         """Equal for two configs that learn the same thing in the same way."""
         learned = {name: value for name, value in asdict(self).items() if name not in NOT_LEARNING}
-        learned["level"] = asdict(self.spec) if len(self.specs) == 1 else [asdict(level) for level in self.specs]
+        learned["level"] = [[level.facts, weight] for level, weight in self.weights.items()]
         return hashlib.sha256(json.dumps(learned, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def row(level: Level, kept: dict[str, Figures]) -> dict[str, Any]:
 
 def fingerprint(level: Level) -> str:
     """Equal for equal specs."""
-    return hashlib.sha256(json.dumps(asdict(level), sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(level.facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def commit() -> str:

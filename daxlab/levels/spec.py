@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from daxlab.assets.catalog import FURNITURE_NAMES, HELDOUT_OBJECTS, TRAIN_OBJECTS
 from daxlab.assets.categories import CATEGORIES
@@ -159,6 +159,11 @@ class Level:
                 f"rounds is {self.rounds}: that needs {objects} objects and {words} words; "
                 f"{self.name!r} has {len(self.objects)} and {len(self.words)}"
             )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All that is on, for comparison with later days: a new field that is off changes nothing."""
+        return {name: value for name, value in asdict(self).items() if value}
 
     @property
     def has_agenda(self) -> bool:

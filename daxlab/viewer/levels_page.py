@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -12,6 +13,7 @@ from jax import Array
 from jaxtyping import Float
 from PIL import Image
 
+from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
 from daxlab.levels import measured
 from daxlab.levels.agenda import row as of_phase
@@ -26,7 +28,7 @@ from daxlab.viewer.page import PAPER, Page
 BEGIN, END = "<!-- made by daxlab levels --doc: begin -->", "<!-- made by daxlab levels --doc: end -->"
 VIEW = (400, 300)
 """Width and height of each of the two views in a picture."""
-SEEDS = 64
+SEEDS = 256
 """Episodes of which the one with the best view is shown."""
 
 
@@ -78,10 +80,13 @@ def _section(name: str, about: str, levels: Iterator[Level], folder: str) -> Ite
 def picture(levels: list[Level]) -> Image.Image:
     """How an episode of a group begins, and what the agent sees as it is asked."""
     # The one of the group that has most to show.
-    level = max(levels, key=lambda level: (len(level.goals), level.extension, level.num_objects, level.two_phase))
+    level = max(
+        levels,
+        key=lambda level: (len(level.goals), level.extension, level.has_agenda, level.num_objects, level.two_phase),
+    )
     env = Env(level)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=BRIEF)
     def best(keys: Array) -> tuple[Episode, Episode]:
         states = jax.vmap(env.start)(keys)
         asked = jax.vmap(lambda state: _asked(level, state))(states)
@@ -111,8 +116,11 @@ def _asked(level: Level, state: Episode) -> Episode:
 
 
 def _in_view(state: Episode) -> Float[Array, ""]:
-    """How many objects are in view, those in the middle above all."""
-    offset = state.layout.place[:, :2] - state.layout.agent
-    off = jnp.arctan2(offset[:, 0], offset[:, 1]) - state.layout.heading
-    off = jnp.abs(jnp.remainder(off + jnp.pi, 2 * jnp.pi) - jnp.pi)
-    return jnp.sum(off < 0.5) + 0.5 * (state.fixated >= 0)
+    """How much there is to see: furniture above all, then objects, one in the middle most."""
+
+    def ahead(places: Float[Array, "n 2"]) -> Float[Array, ""]:
+        offset = places - state.layout.agent
+        off = jnp.arctan2(offset[:, 0], offset[:, 1]) - state.layout.heading
+        return jnp.sum(jnp.abs(jnp.remainder(off + jnp.pi, 2 * jnp.pi) - jnp.pi) < 0.45)
+
+    return ahead(state.layout.place[:, :2]) + 1.5 * ahead(state.layout.furniture) + 0.5 * (state.fixated >= 0)
