@@ -14,6 +14,7 @@ from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS, bank
 from daxlab.assets.categories import HELDOUT_CATEGORIES, TRAIN_CATEGORIES
 from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
+from daxlab.levels import episode
 from daxlab.levels.cast import dress, things
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RIGHT, RUNNING, WRONG, text
@@ -320,6 +321,16 @@ def test_an_object_counts_only_if_a_hand_put_it_there():
     states, _ = played(EVERY)
     assert (of(SPIRIT, states.outcome[-1]) == RUNNING).all()
     assert (of(LEFT, states.outcome[5]) == RIGHT).all()
+
+
+def test_what_the_hand_still_holds_was_not_put():
+    states, _ = played(EVERY)
+    lying = jax.tree.map(lambda x: jnp.asarray(x[2, LEFT]), states)
+    instruct = jax.jit(lambda state: episode._instruct_to_put(EVERY, state, state.putting), compiler_options=BRIEF)
+    assert int(lying.outcome) == RUNNING
+    assert int(instruct(lying).raised) == int(lying.raised) + 1 >= 2
+    held = lying._replace(world=lying.world._replace(held=lying.target))
+    assert int(instruct(held).raised) == 0
 
 
 # --- many phases -------------------------------------------------------------------------------------------------
