@@ -62,10 +62,15 @@ class Levels:
     def run(self) -> None:
         """Print a row a level."""
         from daxlab.levels import measured
-        from daxlab.levels.registry import choose
+        from daxlab.levels.registry import choose, levels
 
         chosen = choose(self.names)
         if self.measure:
+            for level in chosen:
+                if level.name not in levels():
+                    raise DaxlabError(
+                        f"figures are kept of our own levels only; for {level.name!r} there is: daxlab expert"
+                    )
             measured.measure(chosen, self.episodes, self.seed, lambda line: print(line, flush=True))
         if self.doc is not None:
             from daxlab.viewer.levels_page import write_page

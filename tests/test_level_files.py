@@ -111,6 +111,13 @@ def test_levels_lists_a_file_too(toml, capsys):
     assert rows[0]["expert"] is None
 
 
+def test_figures_of_a_file_are_not_kept(toml, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["levels", str(toml), "--measure"])
+    assert stop.value.code == 2
+    assert "daxlab expert" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
