@@ -15,7 +15,9 @@ from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
 from daxlab.cli_demo import Demo
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
+from daxlab.cli_weights import Export, Pretrained, Probe
 from daxlab.errors import DaxlabError
+from daxlab.pretrained import PREFIX
 
 LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
 
@@ -132,7 +134,7 @@ class Film:
     level: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="LEVEL")] = None
     """Name of the level (see: daxlab levels); a trained agent plays its own unless given."""
     actor: str = "expert"
-    """expert, random-object or random; or a run folder, a checkpoint in it, or a weights file."""
+    """expert, random-object or random; or a run folder, a checkpoint in it, a weights file, or pretrained:NAME."""
     out: Path = Path("out/episode.gif")
     """File to write: .gif or .mp4."""
     seed: int = 0
@@ -147,8 +149,8 @@ class Film:
 
         self.out.parent.mkdir(parents=True, exist_ok=True)
         path = Path(self.actor)
-        if self.actor not in ACTORS and (path.exists() or len(path.parts) > 1):
-            film_agent(path, self.level, self.out, seed=self.seed, episodes=self.episodes)
+        if self.actor not in ACTORS and (path.exists() or len(path.parts) > 1 or self.actor.startswith(PREFIX)):
+            film_agent(self.actor, self.level, self.out, seed=self.seed, episodes=self.episodes)
         else:
             film(self.level or DEFAULT_LEVEL, self.actor, self.out, seed=self.seed, episodes=self.episodes)
         print(f"wrote {self.out}")
@@ -160,6 +162,9 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "expert": Expert,
     "train": Train,
     "evaluate": Evaluate,
+    "probe": Probe,
+    "export": Export,
+    "pretrained": Pretrained,
     "agents": Agents,
     "film": Film,
     "assets": Assets,
