@@ -100,8 +100,8 @@ def textured(name: str, picture: str) -> tuple[str, str]:
     quarters = {
         "-x": (0.1, 0.6),
         "+x": (0.6, 0.6),
-        "-y": (-0.9, 0.1),
-        "+y": (3.6, -0.9),
+        "-y": (-0.4, 0.1),
+        "+y": (3.1, -0.9),
         "-z": (0.1, 0.1),
         "+z": (0.1, 0.1),
     }
@@ -177,6 +177,14 @@ def bad_models(sem: Sem, outside: Path) -> None:
     (sem.textures / "large.png").write_bytes(bomb(9_000, 9_000))
     sem.bad("bomb", "cannot be read", *textured("bomb", "bomb.png"))
     (sem.textures / "bomb.png").write_bytes(bomb(60_000, 60_000))
+    many = "".join(f"newmtl m{i}\nmap_Kd many/{i}.png\n" for i in range(99))
+    text = "mtllib many-pictures.mtl\nv 0 0 0\nv 1 0 0\nv 0 0 1\n" + "".join(
+        f"usemtl m{i}\nf 1 2 3\n" for i in range(99)
+    )
+    (sem.textures / "many").mkdir()
+    for i in range(99):
+        Image.new("RGB", (1, 1)).save(sem.textures / "many" / f"{i}.png")
+    sem.bad("many-pictures", "more than 64 pictures", text, many)
     sem.bad("cut-picture", "cannot be read", *textured("cut-picture", "cut.png"))
     (sem.textures / "cut.png").write_bytes((sem.textures / "cover.png").read_bytes()[:-60])
     sem.bad("id-with-control", "is no model's id", kind="Chair")

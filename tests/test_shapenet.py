@@ -19,7 +19,7 @@ from daxlab.assets.shapenet import convert, obj, paint, store
 from daxlab.assets.shapenet.folder import Folder, Skipped
 from daxlab.assets.shapenet.metadata import category
 from daxlab.assets.shapenet.report import Report
-from daxlab.assets.shapenet.simplify import Surface, simplify
+from daxlab.assets.shapenet.simplify import Surface, _edges, _places, _quadrics, simplify
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
 from daxlab.render import render
@@ -185,7 +185,7 @@ def test_decimation_keeps_colours_apart(result: Result) -> None:
 
 def test_faces_take_the_mean_colour_of_their_part_of_the_picture(result: Result) -> None:
     book = result.meshes["book"]
-    sides = {(-1, 0, 0): RED, (1, 0, 0): GREEN, (0, -1, 0): BLUE, (0, 1, 0): WHITE, (0, 0, 1): BLUE}
+    sides = {(-1, 0, 0): RED, (1, 0, 0): GREEN, (0, -1, 0): WHITE, (0, 1, 0): BLUE, (0, 0, 1): BLUE}
     for towards, colour in sides.items():
         np.testing.assert_allclose(facing(book, towards), [colour] * 2, atol=0.02)
     corners = np.array([[0, 0], [1, 0], [1, 1]], float)
@@ -225,6 +225,44 @@ def test_every_budget_is_kept_for_any_heap_of_triangles(most: int) -> None:
     assert weight.sum() <= most
     assert len(weight) == len(few.faces) == len(few.colours)
     assert np.isfinite(few.vertices).all()
+
+
+def test_collapses_keep_outlines_and_colour_borders() -> None:
+    """A square metre of flat ground, red where x < 0, else blue."""
+    x, y = (a.ravel() for a in np.meshgrid(np.linspace(-0.5, 0.5, 21), np.linspace(-0.5, 0.5, 21)))
+    k = (np.arange(20)[:, None] * 21 + np.arange(20)).ravel()
+    faces = np.concatenate([np.stack(f, -1) for f in ((k, k + 1, k + 22), (k, k + 22, k + 21))])
+    vertices = np.stack([x, y, 0 * x], -1)
+    ground = Surface(vertices, faces, np.where(vertices[faces].mean(axis=1)[:, :1] < 0, RED, BLUE))
+    few, _ = simplify(ground, 8)
+    assert few.areas.sum() == pytest.approx(1.0, abs=0.02)
+    assert few.areas[few.colours[:, 0] == 1].sum() == pytest.approx(0.5, abs=0.02)
+
+
+def test_collapses_turn_no_face_round() -> None:
+    """A flat gear wheel: any point of the plane costs nothing, but teeth would fold over."""
+    k = np.arange(120)
+    radius, angle, after = np.where(k // 3 % 2, 0.25, 0.5), k * np.pi / 60, (k + 1) % 120
+    rim = radius[:, None] * np.stack([np.cos(angle), np.sin(angle), 0 * angle], -1)
+    rings = ((k, after, after + 120), (k, after + 120, k + 120), (k + 120, after + 120, 0 * k + 240))
+    faces = np.concatenate([np.stack(ring, -1) for ring in rings])
+    gear = Surface(np.concatenate([rim, 0.4 * rim, np.zeros((1, 3))]), faces, np.zeros((360, 3)))
+    few, _ = simplify(gear, 60)
+    assert (few.normals[:, 2] > -1e-9).all()
+    assert few.areas.sum() == pytest.approx(gear.areas.sum(), rel=0.1)
+
+
+def test_an_edge_shrinks_to_a_point_near_it() -> None:
+    """Two nearly equal planes meet far away."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        heap = Surface(rng.random((30, 3)) * (1, 1, 0.2), rng.integers(0, 30, (40, 3)), np.zeros((40, 3)))
+        edges = _edges(heap.faces)[0]
+        place, cost = _places(heap.vertices, _quadrics(heap), edges)
+        ends = heap.vertices[edges]
+        off = np.linalg.norm(place - ends.mean(axis=1), axis=1)
+        assert (off <= np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1) + 1e-9).all()
+        assert (cost >= 0).all()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ MAX_PIXELS = 2**24
 """Of a picture; it is looked at before any of them is decoded."""
 SIDE = 64
 """Pictures are shrunk to this many pixels a side: means are all that is asked of them."""
+MAX_PICTURES = 64
+"""Of one model."""
 CHUNK = 16_384
 """Faces painted at a time, so that memory stays small."""
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "TIFF")
@@ -33,6 +35,7 @@ SPREAD = np.array([(4 - i - j, i, j) for i, j in _UP + _DOWN]) / 4
 def face_colours(model: Model, folder: Folder, where: str) -> Float[np.ndarray, "f 3"]:
     """A colour for each face; ``where`` is the folder of the OBJ file."""
     known = _materials(model, folder, where)
+    pictures: dict[str, np.ndarray] = {}
     colours = np.zeros((len(model.faces), 3), np.float32)
     for index in np.unique(model.material):
         name = model.materials[index]
@@ -41,9 +44,12 @@ def face_colours(model: Model, folder: Folder, where: str) -> Float[np.ndarray, 
         faces = np.flatnonzero(model.material == index)
         material = known[name]
         if material.picture is not None:
-            picture = _picture(material.picture, folder, where)
+            if material.picture not in pictures:
+                if len(pictures) == MAX_PICTURES:
+                    raise Skipped(f"has more than {MAX_PICTURES} pictures")
+                pictures[material.picture] = _picture(material.picture, folder, where)
             for some in np.array_split(faces, -(-len(faces) // CHUNK)):
-                colours[some] = _mean_colour(picture, model.uv, model.face_uv[some])
+                colours[some] = _mean_colour(pictures[material.picture], model.uv, model.face_uv[some])
         elif material.colour is not None:
             colours[faces] = material.colour
         else:
