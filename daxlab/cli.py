@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from daxlab.cli_assets import ASSETS, Assets
 from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
 from daxlab.cli_demo import Demo
 from daxlab.cli_table import show
@@ -20,25 +21,6 @@ from daxlab.errors import DaxlabError
 from daxlab.pretrained import PREFIX
 
 LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
-
-
-@dataclass(frozen=True)
-class Assets:
-    """Draw every object, large and as the agent sees it.
-
-    Example: daxlab assets --out sheet.png
-    """
-
-    out: Path = Path("out/sheet.png")
-    """Picture file to write."""
-
-    def run(self) -> None:
-        """Write the contact sheet."""
-        from daxlab.viewer.sheet import save_sheet
-
-        self.out.parent.mkdir(parents=True, exist_ok=True)
-        save_sheet(self.out)
-        print(f"wrote {self.out}")
 
 
 @dataclass(frozen=True)
@@ -171,6 +153,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "bench": Bench,
 }
 
+CONFIG = (tyro.conf.FlagCreatePairsOff,)
+
 ABOUT = """daxlab: an agent walks a 3D room, hears each object's made-up name once, and then acts on it.
 
 Start with `daxlab demo`. Each command has its own help: daxlab COMMAND --help"""
@@ -180,9 +164,10 @@ def _parse(arguments: list[str]) -> Any:
     commands, prog, about = COMMANDS, "daxlab", ABOUT
     if arguments[:1] == ["bench"] and len(arguments) > 1:
         commands, prog, about, arguments = BENCHES, "daxlab bench", Bench.__doc__ or "", arguments[1:]
-    return tyro.extras.subcommand_cli_from_dict(
-        commands, prog=prog, description=about, args=arguments, config=(tyro.conf.FlagCreatePairsOff,)
-    )
+    match arguments:
+        case ["assets", name, *flags] if name in ASSETS:
+            return tyro.cli(ASSETS[name], prog=f"daxlab assets {name}", args=flags, config=CONFIG)
+    return tyro.extras.subcommand_cli_from_dict(commands, prog=prog, description=about, args=arguments, config=CONFIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
