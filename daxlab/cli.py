@@ -11,32 +11,16 @@ from typing import Annotated, Any
 
 import tyro
 
+from daxlab.cli_assets import ASSETS, Assets
 from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
 from daxlab.cli_demo import Demo
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
+from daxlab.cli_weights import Export, Pretrained, Probe
 from daxlab.errors import DaxlabError
+from daxlab.pretrained import PREFIX
 
 LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
-
-
-@dataclass(frozen=True)
-class Assets:
-    """Draw every object, large and as the agent sees it.
-
-    Example: daxlab assets --out sheet.png
-    """
-
-    out: Path = Path("out/sheet.png")
-    """Picture file to write."""
-
-    def run(self) -> None:
-        """Write the contact sheet."""
-        from daxlab.viewer.sheet import save_sheet
-
-        self.out.parent.mkdir(parents=True, exist_ok=True)
-        save_sheet(self.out)
-        print(f"wrote {self.out}")
 
 
 @dataclass(frozen=True)
@@ -141,7 +125,7 @@ class Film:
     level: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="LEVEL")] = None
     """Name of the level, or its file (see: daxlab levels); a trained agent plays its own unless given."""
     actor: str = "expert"
-    """expert, random-object or random; or a run folder, a checkpoint in it, or a weights file."""
+    """expert, random-object or random; or a run folder, a checkpoint in it, a weights file, or pretrained:NAME."""
     out: Path = Path("out/episode.gif")
     """File to write: .gif or .mp4."""
     seed: int = 0
@@ -156,8 +140,8 @@ class Film:
 
         self.out.parent.mkdir(parents=True, exist_ok=True)
         path = Path(self.actor)
-        if self.actor not in ACTORS and (path.exists() or len(path.parts) > 1):
-            film_agent(path, self.level, self.out, seed=self.seed, episodes=self.episodes)
+        if self.actor not in ACTORS and (path.exists() or len(path.parts) > 1 or self.actor.startswith(PREFIX)):
+            film_agent(self.actor, self.level, self.out, seed=self.seed, episodes=self.episodes)
         else:
             film(self.level or DEFAULT_LEVEL, self.actor, self.out, seed=self.seed, episodes=self.episodes)
         print(f"wrote {self.out}")
@@ -169,11 +153,16 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "expert": Expert,
     "train": Train,
     "evaluate": Evaluate,
+    "probe": Probe,
+    "export": Export,
+    "pretrained": Pretrained,
     "agents": Agents,
     "film": Film,
     "assets": Assets,
     "bench": Bench,
 }
+
+CONFIG = (tyro.conf.FlagCreatePairsOff,)
 
 ABOUT = """daxlab: an agent walks a 3D room, hears each object's made-up name once, and then acts on it.
 
@@ -184,9 +173,10 @@ def _parse(arguments: list[str]) -> Any:
     commands, prog, about = COMMANDS, "daxlab", ABOUT
     if arguments[:1] == ["bench"] and len(arguments) > 1:
         commands, prog, about, arguments = BENCHES, "daxlab bench", Bench.__doc__ or "", arguments[1:]
-    return tyro.extras.subcommand_cli_from_dict(
-        commands, prog=prog, description=about, args=arguments, config=(tyro.conf.FlagCreatePairsOff,)
-    )
+    match arguments:
+        case ["assets", name, *flags] if name in ASSETS:
+            return tyro.cli(ASSETS[name], prog=f"daxlab assets {name}", args=flags, config=CONFIG)
+    return tyro.extras.subcommand_cli_from_dict(commands, prog=prog, description=about, args=arguments, config=CONFIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The demo: one agent learns to bind words to things, in minutes and before your eyes."""
+"""The demo: one agent learns to bind words to things, in minutes and before your eyes; another shows where it leads."""
 
 from __future__ import annotations
 
@@ -16,16 +16,23 @@ EPISODES = 500
 """Of the evaluation."""
 AFTER_SECONDS = 60.0
 """Kept of the time for evaluation and film."""
+TRAINED = "pretrained:room"
+"""The agent of the second part."""
+TRAINED_EPISODES = 20
+"""That it plays."""
 NEXT = {
     "train desk/fast_map_three_objs --agent lstm --budget 9m": "an agent without a memory",
     "train desk/fast_map_three_objs --budget 9m --set agent.memory.size=8": "a memory that holds eight views",
+    "probe pretrained:room --episodes 50": "new objects, other words, a cleared memory",
 }
 """What to try after it: commands, and what each is."""
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What `make demo` does: train an agent, evaluate it, and film an episode with what it remembers.
+    """What `make demo` does: train an agent at a desk, then watch a trained one in the full room.
+
+    Each is evaluated, and an episode filmed with what the agent remembers.
 
     Example: daxlab demo
     """
@@ -33,7 +40,7 @@ class Demo:
     out: Path = Path("out")
     """Folder for what it makes."""
     minutes: float = 8.0
-    """Time for all of it; it takes less if the agent learns sooner."""
+    """Time for the desk; it takes less if the agent learns sooner. The room takes a minute or two more."""
     seed: int = 0
     """Of everything that is random."""
 
@@ -53,10 +60,21 @@ class Demo:
         )
         train(config, folder, budget=60 * self.minutes - AFTER_SECONDS, until=UNTIL)
         _say(f"\nWith frozen weights, on {EPISODES} new episodes:")
-        Evaluate(weights=folder, episodes=EPISODES).run()
+        Evaluate(weights=str(folder), episodes=EPISODES).run()
         _say("\nfilming the first of them…")
         film_agent(folder, out=episode)
-        _say(f"\n{episode}: what the agent sees, does and recalls\n{folder / 'curve.png'}: how it learned\n\nTry next:")
+        room = self.out / "room.gif"
+        _say(
+            f"\nNow the full room: an agent that was trained there on a GPU ({TRAINED}) plays {TRAINED_EPISODES} "
+            "episodes. It walks, finds three objects, hears their names, and fetches the one it is told to."
+        )
+        Evaluate(weights=TRAINED, episodes=TRAINED_EPISODES).run()
+        _say("\nfilming the first of them…")
+        film_agent(TRAINED, out=room)
+        _say(
+            f"\n{episode}, {room}: what each agent sees, does and recalls\n"
+            f"{folder / 'curve.png'}: how the first one learned\n\nTry next:"
+        )
         for command, what in NEXT.items():
             _say(f"  {what}:\n    daxlab {command}")
 

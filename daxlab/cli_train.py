@@ -43,6 +43,8 @@ class Train:
     """Folder of the run; runs/LEVEL-AGENT-SEED unless given."""
     resume: Path | None = None
     """Go on with the run in this folder; only --steps, --budget, --until and --light count then."""
+    weights: str | None = None
+    """Start from these weights: a run folder, a checkpoint in it, a weights file, or pretrained:NAME."""
     light: bool = False
     """Save weights, optimiser, statistics, step and key only, in files of at most 16 MiB; rooms restart on resume."""
     set: tuple[str, ...] = ()
@@ -57,9 +59,15 @@ class Train:
         if self.resume is not None:
             train(None, self.resume, budget=budget, light=self.light, steps=self.steps, until=self.until)
             return
-        config = self.config()
+        config, agent = self.config(), None
+        if self.weights is not None:
+            from daxlab.learning.config import change
+            from daxlab.learning.evaluate import load_agent
+
+            trained = load_agent(self.weights)
+            config, agent = change(config, agent=trained.config.agent), trained.agent
         name = f"{config.title.replace('/', '-')}-{config.agent.core}-{config.seed}"
-        train(config, self.out or Path("runs") / name, budget=budget, light=self.light, until=self.until)
+        train(config, self.out or Path("runs") / name, budget=budget, light=self.light, until=self.until, agent=agent)
 
     def config(self) -> Any:
         """The config that the flags ask for."""
@@ -94,11 +102,13 @@ def _setting(text: str) -> tuple[str, Any]:
 class Evaluate:
     """Play a fixed set of episodes with frozen weights: success with its interval, lift rate, length, return.
 
-    Example: daxlab evaluate runs/first --episodes 500 --json
+    Example: daxlab evaluate --weights pretrained:room --episodes 500 --json
     """
 
-    weights: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN_OR_WEIGHTS")]
-    """Folder of a run, a checkpoint in it, or a weights file."""
+    run_folder: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RUN")] = None
+    """Folder of a run; or anything that --weights takes."""
+    weights: str | None = None
+    """Folder of a run, a checkpoint in it, a weights file, or pretrained:NAME (see: daxlab pretrained)."""
     level: str | None = None
     """Level to play; the one it was trained on unless given."""
     episodes: int = 500
@@ -114,7 +124,9 @@ class Evaluate:
         """Play and print."""
         from daxlab.learning.evaluate import evaluate, to_text
 
-        result = evaluate(self.weights, self.level, self.episodes, self.seed, self.greedy)
+        if (self.run_folder is None) == (self.weights is None):
+            raise DaxlabError("evaluate takes one agent: a run folder, or --weights")
+        result = evaluate(self.weights or self.run_folder or "", self.level, self.episodes, self.seed, self.greedy)
         if self.as_json:
             print(to_text(result))
             return

@@ -153,29 +153,38 @@ def test_sentences_of_a_fixed_language_are_as_alike_as_the_words_they_share():
         assert min(same) > max(other) + 0.1
 
 
-def test_the_fovea_sees_the_middle_of_the_view_alone():
+@pytest.mark.parametrize(
+    ("wide", "stride", "root", "edge"), [(0.2, 0, False, 4), (0.2, 1, True, 4), (0.1, 1, False, 8)]
+)
+def test_the_fovea_sees_the_middle_of_the_view_alone(wide, stride, root, edge):
     size, height, width = 5, 24, 32
-    vision = Vision(jax.random.key(0), VisionConfig((2,), (0,), (4,), 1, embedding=9, fovea=size), height, width)
+    options = {"fovea": size, "fovea_width": wide, "fovea_stride": stride, "fovea_root": root}
+    vision = Vision(jax.random.key(0), VisionConfig((2,), (0,), (4,), 1, embedding=9, **options), height, width)
     rng = np.random.default_rng(0)
     rgb = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
     outside = rgb.copy()
-    outside[:4] = outside[20:] = 0
-    outside[:, :8] = outside[:, 24:] = 255
+    outside[:edge] = outside[height - edge :] = 0
+    outside[:, : edge + 4] = outside[:, width - edge - 4 :] = 255
     middle = rgb.copy()
-    middle[8:16, 12:20] = 255
+    middle[10:14, 14:18] = 255
     a, b, c = (np.asarray(vision(x)) for x in (rgb, outside, middle))
     assert a.shape == (9,)
     np.testing.assert_array_equal(a[-size:], b[-size:])
     assert not np.allclose(a[:-size], b[:-size])
     assert not np.allclose(a[-size:], c[-size:])
+    # It sees to its edge: the pixels next to what it does not see count.
+    near = rgb.copy()
+    near[edge : edge + 2] = 255 - near[edge : edge + 2]
+    assert not np.array_equal(a[-size:], np.asarray(vision(near))[-size:])
 
 
-def test_the_fovea_of_one_colour_is_how_far_that_colour_is_beyond_each_units_threshold():
-    fovea = Fovea(jax.random.key(1), 40)
+@pytest.mark.parametrize("root", [False, True])
+def test_the_fovea_of_one_colour_is_how_far_that_colour_is_beyond_each_units_threshold(root):
+    fovea = Fovea(jax.random.key(1), VisionConfig(fovea=40, fovea_root=root))
     for colour in ([255, 0, 0], [10, 200, 90], [255, 255, 255]):
         rgb = np.full((30, 24, 3), colour, np.uint8)
         wanted = np.maximum((np.array(colour) / 127.5 - 1) @ np.asarray(fovea.colours) - fovea.threshold, 0)
-        np.testing.assert_allclose(fovea(rgb), wanted, atol=1e-5)
+        np.testing.assert_allclose(fovea(rgb), np.sqrt(wanted + 1e-4) if root else wanted, atol=1e-5)
         assert 0 < (wanted > 0).sum() < 40
 
 
@@ -183,6 +192,12 @@ def test_the_fovea_of_one_colour_is_how_far_that_colour_is_beyond_each_units_thr
 def test_a_fovea_must_leave_the_resnet_something(fovea):
     with pytest.raises(DaxlabError, match=r"vision\.fovea"):
         VisionConfig(embedding=6, fovea=fovea)
+
+
+@pytest.mark.parametrize("option", [{"fovea_width": 0.0}, {"fovea_width": 1.5}, {"fovea_stride": -1}])
+def test_a_fovea_has_a_width_and_a_stride(option):
+    with pytest.raises(DaxlabError, match="fovea_width is"):
+        VisionConfig(**option)
 
 
 @pytest.mark.parametrize(("height", "width"), [(72, 96), (24, 24), (32, 32), (25, 31)])

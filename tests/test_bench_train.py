@@ -108,7 +108,9 @@ def test_each_mode_does_what_the_one_before_it_does_and_one_part_more(rooms, mon
     acting = loop.act
     called = []
     monkeypatch.setattr(loop, "act", lambda *given: called.append("act") or acting(*given))
-    monkeypatch.setattr(loop, "learn", lambda *given: called.append(given[4]) or (given[1], given[2], {}))
+    monkeypatch.setattr(
+        loop, "learn", lambda config, begin, acted, key: called.append(acted) or (begin.agent, begin.optimiser, {})
+    )
     jax.eval_shape(programs["learning"].function, programs["learning"].state)
     assert len(called) == 2
     assert called[0] == "act"

@@ -13,7 +13,7 @@ import daxlab
 
 ROOT = Path(daxlab.__file__).parent
 
-CHAINS = (("assets", "world", "render", "levels", "adapters"), ("agents", "learning", "experiments"))
+CHAINS = (("assets", "world", "render", "levels", "adapters"), ("agents", "pretrained", "learning", "experiments"))
 """In each chain a folder may import those before it."""
 
 OPTIONAL = {"gymnasium", "dm_env", "dm_env_rpc", "trimesh", "ray", "imageio", "rlax", "torch", "stable_baselines3"}

@@ -79,18 +79,32 @@ def test_the_learner_sees_the_policy_that_acted(core, rooms):
 
 def test_an_update_is_deterministic_and_moves_the_weights_and_statistics(rooms):
     learns = {"agent__reconstruction": True, "agent__memory__query_gain": 1.0, "agent__language__fixed": False}
-    config = change(BASE, **learns, decode_fraction=0.5)
+    # One minibatch: each more is compiled once more.
+    config = change(BASE, **learns, decode_fraction=0.5, minibatch=BASE.rooms, optimiser__decay_steps=1000)
     update = loop.make_update(config, rooms)
     ends = [update(loop.start(config, rooms)) for _ in range(2)]
     jax.tree.map(np.testing.assert_array_equal, *ends)
     state, sums = ends[0]
     before = loop.start(config, rooms)
-    assert int(state.agent.statistics.updates) == config.rooms // config.minibatch == float(sums["minibatches"])
+    assert int(state.agent.statistics.updates) == float(sums["minibatches"]) == 1
     assert float(sums["loss_image"]) > 0
     assert float(sums["loss_text"]) > 0
     moved = jax.tree.map(lambda a, b: jnp.any(a != b), partition(state.agent)[0], partition(before.agent)[0])
     still = [jax.tree_util.keystr(path) for path, x in jax.tree_util.tree_leaves_with_path(moved) if not x]
     assert not still, "weights that no gradient reaches"
+
+    # A late step of the optimiser is a hundredth of an early one.
+    late, _ = update(loop.start(config, rooms)._replace(updates=jnp.array(10**6, jnp.int32)))
+    weights = (partition(agent)[0] for agent in (before.agent, state.agent, late.agent))
+    for old, early, late in zip(*map(jax.tree.leaves, weights), strict=True):
+        np.testing.assert_allclose(late - old, (early - old) / 100, atol=2e-6)
+
+
+def test_the_learning_rate_falls_in_a_straight_line_to_a_hundredth():
+    config = change(BASE, optimiser__decay_steps=10 * BASE.steps_per_update)
+    left = [float(loop.step_size(config, jnp.array(updates))) for updates in (0, 1, 5, 10, 11, 1000)]
+    np.testing.assert_allclose(left, [1, 0.9, 0.5, 0.01, 0.01, 0.01], atol=1e-6)
+    assert float(loop.step_size(BASE, jnp.array(1000))) == 1
 
 
 def test_novelty_pays(rooms):

@@ -46,6 +46,12 @@ class VisionConfig:
     """Size of the visual embedding v, the layer after the ResNet."""
     fovea: int = 0
     """How many of v's features are the fovea's: colours in the middle of the view, past the ResNet (ours)."""
+    fovea_width: float = 0.2
+    """How far the fovea sees to each side, as a share of the picture's height."""
+    fovea_stride: int = 0
+    """The fovea looks at every so manyth pixel; 0: at 16×16 of them, and at every other one at most."""
+    fovea_root: bool = False
+    """Take the root of what the fovea's units tell, so that a little of a colour counts."""
     dtype: Precision = "float32"
     """Type the convolutions compute in, forwards and backwards; weights and outputs are float32 in any case."""
 
@@ -57,6 +63,11 @@ class VisionConfig:
                 f"but have {len(self.channels)}, {len(self.blocks)} and {len(self.strides)}"
             )
         _positive(self, "convolutions", "kernel", "embedding")
+        if not 0 < self.fovea_width <= 1 or self.fovea_stride < 0:
+            raise DaxlabError(
+                f"vision.fovea_width is {self.fovea_width} and fovea_stride {self.fovea_stride}; the one must be above "
+                "0 and at most 1, the other 0 or above"
+            )
         if not 0 <= self.fovea < self.embedding:
             raise DaxlabError(
                 f"vision.fovea is {self.fovea}; it must be at least 0 and leave the ResNet some of the "

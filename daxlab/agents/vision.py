@@ -23,11 +23,19 @@ def section_sizes(config: VisionConfig, height: int, width: int) -> list[tuple[i
 
 
 GRID = 16
-"""The fovea looks at no more than GRID × GRID pixels, whatever the picture's size, and at every other one at most."""
+"""The fovea looks at no more than GRID × GRID pixels unless it is given a stride."""
+LEAST = 1e-4
+"""Added before a root is taken: of less than this much of a colour nothing is told."""
+
+
+def fovea_pixels(config: VisionConfig, height: int) -> tuple[int, int]:
+    """Half the side of the square that the fovea looks at, and its stride."""
+    half = max(1, round(height * config.fovea_width * 5 / 3))
+    return half, config.fovea_stride or max(2, -(-2 * half // GRID))
 
 
 class Fovea(eqx.Module):
-    """Which colours are in the middle of the view: colour units, averaged under a bell two fifths of a view wide.
+    """Which colours are in the middle of the view: colour units, averaged under a bell of `fovea_width`.
 
     An untrained ResNet's codes of two views of a thing are hardly more alike than those of two things; its colours
     are, so that views can be compared from the start (docs/results.md). Each unit answers to one side of the colour
@@ -36,25 +44,28 @@ class Fovea(eqx.Module):
 
     colours: Float[Array, "3 f"]
     threshold: Float[Array, " f"]
+    config: VisionConfig = eqx.field(static=True)
 
-    def __init__(self, key: PRNGKeyArray, size: int) -> None:
+    def __init__(self, key: PRNGKeyArray, config: VisionConfig) -> None:
         k_colours, k_threshold = jax.random.split(key)
-        colours = initial_weights(k_colours, (3, size), 1)
+        colours = initial_weights(k_colours, (3, config.fovea), 1)
         self.colours = colours / jnp.linalg.norm(colours, axis=0)
-        self.threshold = jax.random.uniform(k_threshold, (size,), minval=0.0, maxval=1.2)
+        self.threshold = jax.random.uniform(k_threshold, (config.fovea,), minval=0.0, maxval=1.2)
+        self.config = config
 
     def __call__(self, rgb: UInt8[Array, "h w 3"]) -> Float[Array, " f"]:
         """Encode one picture."""
         height, width = rgb.shape[:2]
-        half = max(1, height // 3)
-        stride = max(2, -(-2 * half // GRID))
-        top, left = height // 2 - half, max(0, width // 2 - half)
+        half, stride = fovea_pixels(self.config, height)
+        top, left = max(0, height // 2 - half), max(0, width // 2 - half)
         middle = rgb[top : top + 2 * half : stride, left : left + 2 * half : stride]
         x = middle.astype(jnp.float32) / 127.5 - 1
-        rows, columns = (jnp.exp(-(((np.arange(n) - (n - 1) / 2) * stride / (0.2 * height)) ** 2)) for n in x.shape[:2])
+        spread = self.config.fovea_width * height
+        rows, columns = (jnp.exp(-(((np.arange(n) - (n - 1) / 2) * stride / spread) ** 2)) for n in x.shape[:2])
         bell = rows[:, None] * columns
         units = jax.nn.relu(x @ self.colours - self.threshold)
-        return jnp.einsum("hw,hwf->f", bell / jnp.sum(bell), units)
+        told = jnp.einsum("hw,hwf->f", bell / jnp.sum(bell), units)
+        return jnp.sqrt(told + LEAST) if self.config.fovea_root else told
 
 
 class Vision(eqx.Module):
@@ -79,7 +90,7 @@ class Vision(eqx.Module):
         h, w = section_sizes(config, height, width)[-1]
         self.sections = tuple(sections)
         self.embed = Linear(next(keys), h * w * before, config.embedding - config.fovea)
-        self.fovea = Fovea(next(keys), config.fovea) if config.fovea else None
+        self.fovea = Fovea(next(keys), config) if config.fovea else None
         self.dtype = config.dtype
 
     def __call__(self, rgb: UInt8[Array, "h w 3"]) -> Float[Array, " v"]:

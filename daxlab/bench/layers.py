@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from daxlab.agents.config import AgentConfig, LanguageConfig, TransformerConfig, VisionConfig
-from daxlab.agents.vision import GRID, section_sizes
+from daxlab.agents.vision import fovea_pixels, section_sizes
 from daxlab.bench.work import FLOAT, Layer, convolution, linear, product
 from daxlab.levels.env import Env
 
@@ -62,8 +62,8 @@ def encoder(config: VisionConfig, height: int, width: int) -> list[Layer]:
 
 def fovea(config: VisionConfig, height: int) -> Layer:
     """The colours in the middle of the view, on a grid of pixels."""
-    middle = 2 * max(1, height // 3)
-    pixels = (-(-middle // -(-middle // GRID))) ** 2
+    half, stride = fovea_pixels(config, height)
+    pixels = (-(-2 * half // stride)) ** 2
     return Layer(2 * pixels * 4 * config.fovea, 3 * pixels + FLOAT * config.fovea, 4 * config.fovea, gradients=1)
 
 

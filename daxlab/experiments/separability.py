@@ -1,18 +1,21 @@
 """A probe of untrained eyes: how well does a comparison of visual codes tell the object that was asked for?
 
     python -m daxlab.experiments.separability desk/fast_map_three_objs
+    python -m daxlab.experiments.separability pretrained:room
 
-Somebody plays by script (a random object, 30% random actions). At each step of the instruction phase that looks at an
-object, the code of the view is compared with the mean code of the latest views of the target from when it was named:
-cos(v, m̂) of standardised codes, as `dcem_match` does. The area under the curve says how often the cosine is higher
-where the object is the target than where it is another: 0.5 is a guess, 1 is certain before anything is learned.
+Somebody plays: by script (a random object, 30% random actions) or, given a run or weights, a trained agent. At each
+step of the instruction phase that looks at an object, the code of the view is compared with the mean code of the latest
+views of the target from when it was named: cos(v, m̂) of standardised codes, as `dcem_match` does. The area under the
+curve says how often the cosine is higher where the object is the target than where it is another: 0.5 is a guess, 1 is
+certain before anything is learned.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,12 +23,16 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt8
 
+from daxlab.agents.agent import AgentState, Observation
 from daxlab.agents.config import VisionConfig
 from daxlab.agents.memory import unit
 from daxlab.agents.standardise import initial_statistics, standardise, update_statistics
-from daxlab.agents.vision import Vision
+from daxlab.agents.vision import Fovea, Vision
+from daxlab.compilation import enable_cache
 from daxlab.errors import DaxlabError
 from daxlab.learning.config import preset
+from daxlab.learning.evaluate import Trained, env_for, load_agent
+from daxlab.levels import registry
 from daxlab.levels.env import Env, Rooms, TimeStep
 from daxlab.levels.episode import Episode
 from daxlab.levels.expert import random_object
@@ -50,19 +57,37 @@ class Play(NamedTuple):
 def play(level: str, rooms: int, steps: int, seed: int = 0) -> Play:
     """Scripted play in so many rooms."""
     env = Env(level)
-    many = Rooms(env, rooms)
-    k_rooms, k_steps = jax.random.split(jax.random.key(seed))
 
-    def step(carry: tuple[Episode, TimeStep], key: Array) -> tuple[tuple[Episode, TimeStep], Play]:
-        states, now = carry
+    def act(states: Episode, now: TimeStep, memory: None, key: Array) -> tuple[Array, None]:
         k_when, k_what = jax.random.split(key)
         scripted = jax.vmap(lambda state: random_object(env.level, state))(states)
         drawn = jax.random.randint(k_what, (rooms,), 0, env.num_actions)
-        action = jnp.where(jax.random.uniform(k_when, (rooms,)) < RANDOM, drawn, scripted)
-        seen = Play(now.observation.rgb, states.fixated, states.phase, states.target, now.first)
-        return many.step(states, action), seen
+        return jnp.where(jax.random.uniform(k_when, (rooms,)) < RANDOM, drawn, scripted), None
 
-    run = jax.jit(lambda k_rooms, keys: jax.lax.scan(step, many.reset(k_rooms), keys)[1])
+    return _play(Rooms(env, rooms), act, None, steps, seed)
+
+
+def play_agent(trained: Trained, rooms: int, steps: int, seed: int = 0) -> Play:
+    """An agent's play in so many rooms of its level."""
+
+    def act(states: Episode, now: TimeStep, memory: AgentState, key: Array) -> tuple[Array, AgentState]:
+        memory, output = jax.vmap(trained.agent.step)(memory, Observation(*now.observation), now.first)
+        return jax.random.categorical(key, output.logits), memory
+
+    memory = jax.tree.map(lambda x: jnp.repeat(x[None], rooms, axis=0), trained.agent.initial_state())
+    return _play(Rooms(env_for(trained), rooms), act, memory, steps, seed)
+
+
+def _play(many: Rooms, act: Callable[..., tuple[Array, Any]], memory: Any, steps: int, seed: int) -> Play:
+    k_rooms, k_steps = jax.random.split(jax.random.key(seed))
+
+    def step(carry: tuple[Episode, TimeStep, Any], key: Array) -> tuple[tuple[Episode, TimeStep, Any], Play]:
+        states, now, memory = carry
+        action, memory = act(states, now, memory, key)
+        seen = Play(now.observation.rgb, states.fixated, states.phase, states.target, now.first)
+        return (*many.step(states, action), memory), seen
+
+    run = jax.jit(lambda k_rooms, keys: jax.lax.scan(step, (*many.reset(k_rooms), memory), keys)[1])
     return run(k_rooms, jax.random.split(k_steps, steps))
 
 
@@ -93,21 +118,32 @@ def _cosine(pairs: Float[Array, "n 2 v"]) -> Float[Array, " n"]:
     return jnp.sum(unit(pairs[:, 0]) * unit(pairs[:, 1]), axis=-1)
 
 
+FOVEAS = ((0.2, 0, False), (0.2, 0, True), (0.2, 1, False), (0.2, 1, True), (0.12, 1, False), (0.12, 1, True))
+"""Width, stride and root of the foveas that are compared."""
+
+
 def main() -> None:
-    """Compare the paper's encoder, the preset's, and the preset's fovea alone."""
-    level = sys.argv[1]
+    """Compare the paper's encoder, the preset's, the preset's fovea alone with various options, and a trained one."""
+    enable_cache()
+    who = sys.argv[1]
+    known = who in registry.levels()
+    trained = None if known else load_agent(who)
+    level = who if trained is None else trained.config.level
+    size = (256, 60) if level.startswith("desk/") else (96, 180)
+    played = play(level, *size) if trained is None else play_agent(trained, *size)
     config = preset("desk" if level.startswith("desk/") else "room").agent.vision
-    played = play(level, *((256, 60) if level.startswith("desk/") else (48, 160)))
     height, width = played.rgb.shape[2:4]
-    ours = Vision(jax.random.key(0), config, height, width)
-    encoders = {
+    encoders: dict[str, Callable[[Array], Array]] = {
         "the paper's ResNet": Vision(jax.random.key(0), VisionConfig(), height, width),
-        "the preset's ResNet and fovea": ours,
-        "its fovea alone": ours.fovea,
+        "the preset's ResNet and fovea": Vision(jax.random.key(0), config, height, width),
     }
+    for wide, stride, root in FOVEAS:
+        options = replace(config, fovea_width=wide, fovea_stride=stride, fovea_root=root)
+        encoders[f"a fovea alone: width {wide}, stride {stride}, root {root}"] = Fovea(jax.random.key(0), options)
+    if trained is not None:
+        encoders["its own, trained"] = trained.agent.vision
     for name, encode in encoders.items():
-        if encode is not None:
-            print(f"{separability(played, encode):.3f}  {name}")
+        print(f"{separability(played, encode):.3f}  {name}", flush=True)
 
 
 if __name__ == "__main__":

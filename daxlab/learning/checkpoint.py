@@ -32,6 +32,8 @@ Kind = Literal["exact", "light"]
 FORMAT = "daxlab-1"
 PART_BYTES = 15 * 2**20
 """Most numbers in one part of a light checkpoint: with its header a part stays below 16 MiB."""
+HALVE_FROM = 1024
+"""Numbers in a tensor from which on a weights file keeps it in half precision."""
 KEEP = 2
 """Checkpoints of a kind that are kept."""
 SHARED = ("format", "kind", "updates", "fingerprint", "config", "cut")
@@ -94,16 +96,7 @@ def save(folder: Path, kind: Kind, tensors: Tensors, config: TrainConfig, update
     cut = {name: x.shape for name, x in tensors.items() if x.nbytes > most}
     parts = list(_split(_pieces(tensors, most), most))
     for i, part in enumerate(parts):
-        notes = {
-            "format": FORMAT,
-            "kind": kind,
-            "updates": str(updates),
-            "part": f"{i + 1} of {len(parts)}",
-            "fingerprint": config.fingerprint,
-            "config": json.dumps(to_json(config)),
-            "cut": json.dumps(cut),
-            "digest": _digest(part),
-        }
+        notes = _notes(kind, updates, config, i, len(parts), cut, part)
         save_file(part, work / f"part-{i:02d}.safetensors", metadata=notes)
     for path in (*work.iterdir(), work):
         _flush(path)
@@ -112,6 +105,42 @@ def save(folder: Path, kind: Kind, tensors: Tensors, config: TrainConfig, update
     for old in every(folder, kind)[:-KEEP]:
         shutil.rmtree(old)
     return final
+
+
+def export(tensors: Tensors, config: TrainConfig, updates: int, path: Path) -> None:
+    """Write one weights file, large tensors in half precision; it appears whole or not at all."""
+    part = {name: _halved(x) for name, x in tensors.items()}
+    for name, x in part.items():
+        if not np.isfinite(x).all():
+            raise DaxlabError(f"{name} is not finite in half precision; nothing was written")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    work = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
+    save_file(part, work, metadata=_notes("light", updates, config, 0, 1, {}, part))
+    _flush(work)
+    os.replace(work, path)
+    _flush(path.parent)
+
+
+def _halved(x: np.ndarray) -> np.ndarray:
+    """Statistics and biases cost nothing and stay as they are."""
+    with np.errstate(over="ignore"):
+        return x.astype(np.float16) if x.dtype == np.float32 and x.size >= HALVE_FROM else x
+
+
+def _notes(
+    kind: Kind, updates: int, config: TrainConfig, i: int, count: int, cut: dict[str, Any], part: Tensors
+) -> dict[str, str]:
+    """The header of one part."""
+    return {
+        "format": FORMAT,
+        "kind": kind,
+        "updates": str(updates),
+        "part": f"{i + 1} of {count}",
+        "fingerprint": config.fingerprint,
+        "config": json.dumps(to_json(config)),
+        "cut": json.dumps(cut),
+        "digest": _digest(part),
+    }
 
 
 def every(folder: Path, kind: str = "(exact|light)") -> list[Path]:

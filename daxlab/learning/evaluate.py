@@ -13,7 +13,8 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from daxlab.agents.agent import Agent, Observation
+from daxlab import pretrained
+from daxlab.agents.agent import Agent, AgentState, Observation
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
 from daxlab.learning.config import TrainConfig
@@ -41,6 +42,9 @@ class Episodes(NamedTuple):
 
     outcome: Int[np.ndarray, " n"]
     """RIGHT, WRONG or TIMEOUT of `daxlab.levels.episode`."""
+    target: Int[np.ndarray, " n"]
+    lifted: Int[np.ndarray, " n"]
+    """Slots of the object that was asked for, and of the one that was lifted (-1: none)."""
     steps: Int[np.ndarray, " n"]
     reward: Float[np.ndarray, " n"]
     sums: dict[str, float]
@@ -48,12 +52,9 @@ class Episodes(NamedTuple):
 
 
 def load_agent(where: str | Path) -> Trained:
-    """The agent of a run folder (its newest checkpoint), of a checkpoint folder, or of one weights file."""
-    path = Path(where)
-    if not path.exists():
-        raise DaxlabError(f"there is no run, checkpoint or weights file at {path}")
-    if (path / "config.json").exists():
-        path = latest(path)
+    """The agent of a run (its newest checkpoint), a checkpoint folder, a weights file, or `pretrained:NAME`."""
+    path = pretrained.resolve(where)
+    path = latest(path) if (path / "config.json").exists() else path
     loaded = checkpoint.load(path)
     blank = new_agent(loaded.config, Env(loaded.config.spec), jax.random.key(0))
     named = {name: x for name, x in loaded.tensors.items() if name.startswith(".agent")}
@@ -61,9 +62,35 @@ def load_agent(where: str | Path) -> Trained:
     return Trained(agent["agent"], loaded.config, loaded.updates * loaded.config.steps_per_update, path)
 
 
-def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
+def export(where: str | Path, out: Path) -> int:
+    """Write the agent's weights alone as one file, large tensors in half precision; returns its bytes."""
+    path = pretrained.resolve(where)
+    loaded = checkpoint.load(latest(path) if (path / "config.json").exists() else path)
+    weights = {name: x for name, x in loaded.tensors.items() if name.startswith(".agent")}
+    checkpoint.export(weights, loaded.config, loaded.updates, out)
+    return out.stat().st_size
+
+
+class Meddle:
+    """What an experiment changes in the episodes it plays; this one changes nothing."""
+
+    def begin(self, room: Episode) -> Episode:
+        """The room before its first step."""
+        return room
+
+    def hear(self, room: Episode, text: Int[Array, " length"]) -> Int[Array, " length"]:
+        """What the agent is told."""
+        return text
+
+    def remember(self, before: Episode, after: Episode, memory: AgentState, blank: AgentState) -> AgentState:
+        """What the agent remembers between two steps of the room."""
+        return memory
+
+
+def play(env: Env, agent: Agent, keys: Array, greedy: bool = False, meddle: Meddle | None = None) -> Episodes:
     """Play one episode from each key."""
     level = env.level
+    meddle = meddle or Meddle()
 
     class Lane(NamedTuple):
         room: Episode
@@ -74,7 +101,8 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
 
     def look(room: Episode, memory: Any, notes: Notes) -> tuple[Any, Float[Array, " a"], Sums]:
         now = env.timestep(room)
-        memory, output = agent.step(memory, Observation(*now.observation), now.first)
+        rgb, text = now.observation
+        memory, output = agent.step(memory, Observation(rgb, meddle.hear(room, text)), now.first)
         return memory, output.logits, measure(level, room, notes, now.last, output.logits, output.reads)
 
     def step(lane: Lane) -> Lane:
@@ -84,11 +112,12 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
         drawn = jnp.argmax(logits) if greedy else jax.random.categorical(k_action, logits)
         sums = {name: lane.sums[name] + running * value for name, value in told.items()}
         room = env.advance(lane.room, drawn)
+        memory = meddle.remember(lane.room, room, memory, agent.initial_state())
         return Lane(room, memory, take_notes(level, room, lane.notes), key, sums)
 
     def begin(key: Array) -> Lane:
         k_room, k_actions = jax.random.split(key)
-        room = env.start(k_room)
+        room = meddle.begin(env.start(k_room))
         memory, notes = agent.initial_state(), take_notes(level, room, no_notes(level))
         # The names of the sums, from a step that is not taken.
         names = jax.eval_shape(lambda: look(room, memory, notes)[2])
@@ -101,10 +130,10 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False) -> Episodes:
 
     some = range(0, len(keys), SIDE_BY_SIDE)
     lanes = [jax.device_get(run(keys[i : i + SIDE_BY_SIDE])._replace(key=None)) for i in some]
-    ends = [(lane.room.outcome, lane.room.clock, lane.notes.reward) for lane in lanes]
-    outcome, steps, reward = (np.concatenate(part) for part in zip(*ends, strict=True))
+    ends = [(x.room.outcome, x.room.target, x.room.lifted, x.room.clock, x.notes.reward) for x in lanes]
+    outcome, target, lifted, steps, reward = (np.concatenate(part) for part in zip(*ends, strict=True))
     sums = {name: float(sum(lane.sums[name].sum() for lane in lanes)) for name in lanes[0].sums}
-    return Episodes(outcome, steps, reward, sums)
+    return Episodes(outcome, target, lifted, steps, reward, sums)
 
 
 def evaluate(

@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from daxlab.agents.agent import Agent
 from daxlab.compilation import enable_cache
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
@@ -29,8 +30,9 @@ from daxlab.learning.checkpoint import Kind, Tensors
 from daxlab.learning.config import TrainConfig, change, from_json, to_json
 from daxlab.learning.diagnostics import summarise_all
 from daxlab.learning.logs import Line, Log, draw_curve, write_whole
-from daxlab.learning.loop import TrainState, make_update, start, start_actor
+from daxlab.learning.loop import TrainState, make_update, new_agent, start, start_actor
 from daxlab.learning.progress import Progress
+from daxlab.levels.env import Env
 from daxlab.levels.mixture import make_rooms
 
 CALL_STEPS = 2**18
@@ -51,14 +53,15 @@ def train(
     light: bool = False,
     steps: int | None = None,
     until: float | None = None,
+    agent: Agent | None = None,
     quiet: bool = False,
     resume_command: str = "daxlab train --resume",
 ) -> dict[str, Any]:
     """Train in a new folder or, without a config, go on in an old one; returns the log's last line.
 
     `budget` is in seconds, compilation and saving included; `steps` replaces the config's. `until` is a success
-    in training, averaged over the log's last three lines, at which to stop. `light` saves weights, optimiser,
-    statistics, step and key only. Ctrl-C and SIGTERM save and stop.
+    in training, averaged over the log's last three lines, at which to stop. `agent` is one to start from, trained
+    elsewhere. `light` saves weights, optimiser, statistics, step and key only. Ctrl-C and SIGTERM save and stop.
     """
     if until is not None and not 0 < until <= 1:
         raise DaxlabError(f"until is {until}; a success is above 0 and at most 1")
@@ -69,13 +72,15 @@ def train(
     config = read_config(folder) if config is None else config
     if steps is not None:
         config = change(config, steps=steps)
+    if agent is not None:
+        check_shape(agent, config)
     if not resuming:
         new_folder(folder, config)
     deadline = math.inf if budget is None else began + budget
     progress = Progress(config.steps, quiet)
     kind: Kind = "light" if light else "exact"
     try:
-        return Run(config, folder, kind, progress, resume_command, resuming).go(deadline, until)
+        return Run(config, folder, kind, progress, resume_command, resuming, agent).go(deadline, until)
     finally:
         progress.close()
 
@@ -84,7 +89,14 @@ class Run:
     """One run while it runs."""
 
     def __init__(
-        self, config: TrainConfig, folder: Path, kind: Kind, progress: Progress, resume_command: str, resuming: bool
+        self,
+        config: TrainConfig,
+        folder: Path,
+        kind: Kind,
+        progress: Progress,
+        resume_command: str,
+        resuming: bool,
+        agent: Agent | None = None,
     ) -> None:
         self.config, self.folder, self.kind, self.progress = config, folder, kind, progress
         self.resume_command = f"{resume_command} {folder}"
@@ -95,6 +107,8 @@ class Run:
         self.save_seconds = 1.0
         with progress.doing("making the rooms"):
             self.state = start(config, self.rooms)
+            if agent is not None:
+                self.state = self.state._replace(agent=agent)
             if resuming:
                 self.restore(latest(folder))
         self.updates = int(self.state.updates)
@@ -210,6 +224,13 @@ class Run:
         self.progress.say(f"{why} at {self.steps:,} steps; saved in {self.saved}")
         if self.updates < self.config.updates:
             self.progress.say(f"go on with: {self.resume_command}")
+
+
+def check_shape(agent: Agent, config: TrainConfig) -> None:
+    """Say so if the agent is not built like the one that the config asks for."""
+    wanted = new_agent(config, Env(config.spec), jax.random.key(0))
+    if jax.tree.map(np.shape, agent) != jax.tree.map(np.shape, wanted):
+        raise DaxlabError(f"the weights are of another agent, or of other actions or pictures than {config.title} has")
 
 
 def reached(lines: list[Line], success: float) -> bool:
