@@ -29,7 +29,9 @@ def climbing(monkeypatch):
         return state._replace(updates=state.updates + 1), {"loss": 0.0, "gradient": 0.0}
 
     monkeypatch.setattr(run, "make_update", lambda config, rooms, repeats: jax.jit(update))
-    monkeypatch.setattr(run, "summarise", lambda sums, chance: {"success": next(told), "lift_rate": 1.0, "length": 9.0})
+    monkeypatch.setattr(
+        run, "summarise_all", lambda sums, levels, chance: {"success": next(told), "lift_rate": 1.0, "length": 9.0}
+    )
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from daxlab.levels.env import Env, Rooms
 from daxlab.levels.vocabulary import NONSENSE
 
 STEPS, LAST = 600_000, 60_000
+THOROUGH = {"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": False}
+"""XLA's defaults, which conftest changes: this program runs for longer than it compiles."""
 SMALL = {
     "rooms": 32,
     "minibatch": 32,
@@ -47,7 +49,8 @@ def test_a_word_is_bound_by_an_agent_that_remembers_and_not_by_one_that_does_not
     config = with_agent(change(preset("desk"), level=small_desk, **SMALL), core)
     env = Env(config.level)
     rooms = Rooms(env, config.rooms)
-    update, state = make_update(config, rooms), start(config, rooms)
+    state = start(config, rooms)
+    update = make_update(config, rooms).lower(state).compile(compiler_options=THOROUGH)
     total: dict[str, float] = {}
     for i in range(STEPS // config.steps_per_update):
         state, sums = update(state)
