@@ -190,7 +190,12 @@ def test_the_command_films_names_and_runs(run, tmp_path, monkeypatch):
     out = tmp_path / "episode.gif"
     for arguments in (["--actor", str(run)], [DESK, "--actor", str(run)], [DESK, "--actor", "random"], []):
         main(["film", *arguments, "--out", str(out)])
-    assert filmed == [(run, None, out), (run, DESK, out), (DESK, "random", out), (DEFAULT_LEVEL, "expert", out)]
+    assert filmed == [
+        (str(run), None, out),
+        (str(run), DESK, out),
+        (DESK, "random", out),
+        (DEFAULT_LEVEL, "expert", out),
+    ]
 
 
 def test_bad_input_is_one_sentence_and_leaves_no_film(run, tmp_path):
