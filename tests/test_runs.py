@@ -175,6 +175,17 @@ def test_a_budget_ends_the_run(config, tmp_path):
     assert checkpoint.load(latest(tmp_path / "short")).updates < 10**9 // 24
 
 
+def test_a_reader_that_leaves_does_not_end_a_run(monkeypatch):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        progress = Progress(1)
+        progress.say("to nobody")
+        assert progress.quiet
+        print("nor does this", flush=True)
+
+
 def test_an_existing_folder_is_refused(config, whole):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in whole.rglob("*"))
     with pytest.raises(DaxlabError, match="exists already"):

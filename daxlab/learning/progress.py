@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -36,8 +37,12 @@ class Progress:
             return
         if self._bar:
             self._bar.console.print(text, markup=False, highlight=False)
-        else:
+            return
+        try:
             print(text, flush=True)
+        except BrokenPipeError:  # the reader left (`| head`): the run goes on for nobody to see
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
