@@ -27,6 +27,18 @@ _DESK_ACTIONS = (
     "GRAB + LOOK_DOWN(-1)",
 )
 
+_CORRIDOR_ACTIONS = (
+    "MOVE_FORWARD(1)",
+    "MOVE_FORWARD(-1)",
+    "MOVE_RIGHT(1)",
+    "MOVE_RIGHT(-1)",
+    "LOOK_RIGHT(0.5)",
+    "LOOK_RIGHT(-0.5)",
+    "MOVE_FORWARD(1) + LOOK_RIGHT(0.5)",
+    "MOVE_FORWARD(1) + LOOK_RIGHT(-0.5)",
+)
+"""Those that agents in DeepMind Lab are usually given, less the one that fires."""
+
 
 def architecture_comparison() -> Iterator[Level]:
     """Table 1: three objects of thirty; and its twin with permanent names, which is ours."""
@@ -105,6 +117,26 @@ def category_extension() -> Iterator[Level]:
         yield replace(level, name=level.name.replace("/", "/test_holdout_"), objects=HELDOUT_CATEGORIES)
 
 
+def corridor() -> Iterator[Level]:
+    """The appendix's task in DeepMind Lab, 60 s as in its release: three objects are met in a corridor, then two."""
+    train = Level(
+        name="corridor/fast_map_train",
+        setting="corridor",
+        choices=2,
+        actions=_CORRIDOR_ACTIONS,
+        room=(4.0, 4.0, 2.6),
+        linger=5,
+        # Nothing but walking ends the corridor, and there is nothing to grip.
+        discovery_steps=599,
+        episode_steps=600,
+        physics=Physics(eye_height=0.5, reach=0.0),
+    )
+    for regime in ("fast", "slow"):
+        level = replace(train, name=f"corridor/{regime}_map_train", regime=regime)
+        yield level
+        yield replace(level, name=f"corridor/{regime}_map_test", objects=HELDOUT_OBJECTS)
+
+
 def desk() -> Iterator[Level]:
     """Ours: the two-phase task without the walking, for minutes on a CPU."""
     yield Level(
@@ -131,6 +163,7 @@ GROUPS = (
     with_distractors,
     bed_box,
     category_extension,
+    corridor,
     desk,
 )
 """Every group, in the paper's order; ours last."""

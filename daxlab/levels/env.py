@@ -137,13 +137,14 @@ class Env:
         """What there is to draw."""
         physics, world, layout = self.level.physics, state.world, state.layout
         names = furniture_names(self.level)
+        shown = layout.mesh if layout.present is None else jnp.where(state.props.present, layout.mesh, -1)
         ids = [things(self.level).index(name) for name in names]
         stand = jnp.asarray(things(self.level).half_height[ids], jnp.float32)
         turned = matrix(about_z(layout.quarter * (jnp.pi / 2)))
         return Scene(
             eye=eye(physics, world),
             look=view(world.heading, world.pitch),
-            mesh=jnp.concatenate([layout.mesh, jnp.asarray(ids, jnp.int32)]),
+            mesh=jnp.concatenate([shown, jnp.asarray(ids, jnp.int32)]),
             position=jnp.concatenate([world.position, jnp.concatenate([layout.furniture, stand[:, None]], -1)]),
             rotation=jnp.concatenate([matrix(world.attitude), turned]),
             room=state.props.room,

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt32
 
-from daxlab.levels import putting
+from daxlab.levels import corridor, putting
 from daxlab.levels.agenda import Agenda, phases, plan, row
 from daxlab.levels.cast import dress, made_up_names, own_names, sample
 from daxlab.levels.layout import Layout, build, desk_top, draw
@@ -26,8 +26,9 @@ RUNNING, RIGHT, WRONG, TIMEOUT = 0, 1, 2, 3
 
 _NAMING = encode("this is a")
 _LIFT = encode("pick up a")
+_GO = encode("go to a")
 _NAME_AT = 3
-"""Where the name stands in both sentences."""
+"""Where the name stands in these sentences."""
 
 
 class Episode(NamedTuple):
@@ -49,13 +50,13 @@ class Episode(NamedTuple):
     visited: Bool[Array, " n"]
     """Objects whose name was heard."""
     lingered: Int[Array, ""]
-    """Steps since all names were heard."""
+    """Steps since all names were heard; in a corridor, since the last object was collected."""
     fixated: Int[Array, ""]
-    """Slot of the object in the middle of the view and near; -1 if none."""
+    """Slot of the object in the middle of the view and near; in a corridor, of the one that is named; -1 if none."""
     raised: Int[Array, ""]
     """Consecutive steps that the held object has been high enough, or the handled one has lain in a place."""
     lifted: Int[Array, ""]
-    """Slot of the object whose lift (or putting) ended the episode; -1 before."""
+    """Slot of the object whose lift (or putting, or collecting) ended the episode; -1 before."""
     outcome: Int[Array, ""]
     reward: Float[Array, ""]
     """Of the last step."""
@@ -78,7 +79,7 @@ def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
         fast = level.regime == "fast"
         names = made_up_names(level)[sample(k_name, len(level.words), n)] if fast else own_names(level)[chosen]
         target = jax.random.randint(k_target, (), 0, n, jnp.int32)
-        layout, next_layout = _layouts(level, (k_first, k_second), (mesh, later))
+        layout, next_layout = _layouts(level, (k_first, k_second), (mesh, later), target)
     else:
         layout, names, target = row(agenda, agenda.at)
         next_layout = layout
@@ -108,8 +109,12 @@ def start(level: Level, key: UInt32[Array, " 2"]) -> Episode:
     return episode._replace(fixated=fixation(level, episode))
 
 
-def _layouts(level: Level, keys: tuple[Array, Array], mesh: tuple[Array, Array]) -> tuple[Layout, Layout]:
+def _layouts(
+    level: Level, keys: tuple[Array, Array], mesh: tuple[Array, Array], target: Int[Array, ""]
+) -> tuple[Layout, Layout]:
     """The layouts of the two phases; of a one-phase level the same twice."""
+    if level.setting == "corridor":
+        return corridor.draw_corridor(level, keys[0], mesh[0]), corridor.draw_room(level, keys[1], mesh[1], target)
     if not level.two_phase:
         return (draw(level, keys[0], mesh[0]),) * 2
     # Drawing is what compiles longest, so the program has it once.
@@ -125,20 +130,34 @@ def advance(level: Level, episode: Episode, control: Float[Array, " 9"]) -> Epis
     if episode.agenda is not None:
         after = _select(_is_over(level, episode, episode.agenda), _begin_next(level, after, episode.agenda), after)
     elif level.two_phase:
-        over = (episode.lingered >= level.linger) | (after.clock >= level.discovery_steps)
+        over = _has_heard(level, episode) | (after.clock >= level.discovery_steps)
         after = _select((episode.phase == DISCOVERY) & over, _begin_instruction(level, after), after)
-    after = after._replace(fixated=fixation(level, after))
-    instructed = _instruct(level, after) if episode.putting is None else _instruct_to_put(level, after, episode.putting)
-    if episode.agenda is not None:
-        instructed = _select(after.phase == DISTRACTOR, _distracted(level, instructed), instructed)
-    after = _select(after.phase == DISCOVERY, _discover(level, after), instructed) if level.two_phase else instructed
+    after = _collect(level, after) if level.setting == "corridor" else _attend(level, after)
     timeout = (after.clock >= level.episode_steps) & (after.outcome == RUNNING)
     after = after._replace(outcome=jnp.where(timeout, TIMEOUT, after.outcome))
     return _select(episode.outcome == RUNNING, after, episode._replace(reward=jnp.zeros(())))
 
 
+def _attend(level: Level, after: Episode) -> Episode:
+    """What the agent looks at is named, and what it does with its hand is judged."""
+    after = after._replace(fixated=fixation(level, after))
+    instructed = _instruct(level, after) if after.putting is None else _instruct_to_put(level, after, after.putting)
+    if after.agenda is not None:
+        instructed = _select(after.phase == DISTRACTOR, _distracted(level, instructed), instructed)
+    return _select(after.phase == DISCOVERY, _discover(level, after), instructed) if level.two_phase else instructed
+
+
+def _has_heard(level: Level, episode: Episode) -> Bool[Array, ""]:
+    """Whether discovery is done: all names were heard, or the corridor ends here."""
+    if level.setting == "corridor":
+        return corridor.at_end(level.physics, episode.props, episode.world)
+    return episode.lingered >= level.linger
+
+
 def fixation(level: Level, episode: Episode) -> Int[Array, ""]:
-    """Slot of the object that the agent looks at from near; -1 if none."""
+    """Slot of the object that the agent looks at from near; -1 if none. In a corridor, of the one that is named."""
+    if level.setting == "corridor":
+        return corridor.upcoming(episode.props) if level.named_before else jnp.full_like(episode.fixated, -1)
     return aimed(level.physics, episode.props, episode.world, level.fixation_range)
 
 
@@ -147,7 +166,7 @@ def text(level: Level, episode: Episode) -> Int[Array, " length"]:
     discovering = episode.phase == DISCOVERY
     silent = discovering & (episode.fixated < 0)
     name = _pick(episode.names, jnp.where(discovering, episode.fixated, episode.target))
-    sentence = _fill(jnp.where(discovering, _NAMING, _LIFT), _NAME_AT, name)
+    sentence = _fill(jnp.where(discovering, _NAMING, _GO if level.setting == "corridor" else _LIFT), _NAME_AT, name)
     if episode.putting is not None:
         asked = jnp.asarray(putting.sentences(level))[episode.putting.goal]
         sentence = jnp.where(discovering, sentence, _fill(asked, putting.NAME_AT, name))
@@ -188,7 +207,7 @@ def _instruct(level: Level, episode: Episode) -> Episode:
         raised=raised,
         lifted=jnp.where(done, world.held, -1),
         outcome=jnp.where(done, jnp.where(right, RIGHT, WRONG), RUNNING),
-        reward=jnp.where(done & right, 1.0, 0.0),
+        reward=_earned(level, done, right),
     )
 
 
@@ -206,8 +225,38 @@ def _instruct_to_put(level: Level, episode: Episode, asked: Putting) -> Episode:
         raised=raised,
         lifted=jnp.where(done, handled, -1),
         outcome=jnp.where(done, jnp.where(right, RIGHT, WRONG), RUNNING),
-        reward=jnp.where(done & right, 1.0, 0.0),
+        reward=_earned(level, done, right),
     )
+
+
+def _collect(level: Level, episode: Episode) -> Episode:
+    """What the agent walks into is gone: in the corridor it is named for a while, in the room it is the answer."""
+    slot = corridor.touched(level.physics, episode.props, episode.world)
+    taken, hit = jnp.arange(level.num_objects) == slot, slot >= 0
+    props = episode.props._replace(present=episode.props.present & ~taken)
+    since = jnp.where(hit, 0, episode.lingered + 1)
+    if level.named_before:
+        named = corridor.upcoming(props)
+    else:
+        named = jnp.where(hit, slot, jnp.where(since < level.linger, episode.fixated, -1))
+    discovering = episode.phase == DISCOVERY
+    done, right = ~discovering & hit, slot == episode.target
+    return episode._replace(
+        props=props,
+        visited=episode.visited | (taken & discovering),
+        lingered=since,
+        fixated=jnp.where(discovering, named, -1),
+        lifted=jnp.where(done, slot, -1),
+        outcome=jnp.where(done, jnp.where(right, RIGHT, WRONG), RUNNING),
+        reward=jnp.where(discovering & hit, level.shaping, _earned(level, done, right)),
+    )
+
+
+def _earned(level: Level, done: Bool[Array, ""], right: Bool[Array, ""]) -> Float[Array, ""]:
+    """What the end of an episode is worth."""
+    if level.stakes:
+        return jnp.where(done, jnp.where(right, level.stakes, -level.stakes), 0.0)
+    return jnp.where(done & right, 1.0, 0.0)
 
 
 def _goal(level: Level, key: Array) -> Int[Array, ""]:

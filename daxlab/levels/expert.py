@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 
 from daxlab.errors import unknown
 from daxlab.levels.carry import carry, waits
+from daxlab.levels.corridor import upcoming, walk
 from daxlab.levels.episode import Episode
 from daxlab.levels.layout import desk_top, furniture_names, plans
 from daxlab.levels.route import waypoint
@@ -43,7 +44,11 @@ def random_object(level: Level, episode: Episode) -> Int[Array, ""]:
 
 def any_slot(level: Level, episode: Episode) -> Int[Array, ""]:
     """An object at random, the same throughout the episode."""
-    return (episode.key[0] % level.num_objects).astype(jnp.int32)
+    place = (episode.key[0] % level.num_choices).astype(jnp.int32)
+    if episode.next_layout.present is None:
+        return place
+    # Of a corridor, one of those in the room at its end.
+    return jnp.argmax(jnp.cumsum(episode.next_layout.present) > place).astype(jnp.int32)
 
 
 ACTORS: dict[str, Actor] = {"expert": expert, "random-object": random_object}
@@ -60,6 +65,8 @@ def act(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]:
     """Visit every object, then do what is asked with the one in slot `goal`."""
     world = episode.world
     discovering = episode.phase == DISCOVERY
+    if level.setting == "corridor":
+        return _walk_into(level, episode, jnp.where(discovering, upcoming(episode.props), goal))
     offset = world.position - eye(level.physics, world)
     flat = jnp.sqrt(offset[:, 0] ** 2 + offset[:, 1] ** 2)
     # While discovering: the object in view until it was seen from near, then the nearest one without a name.
@@ -116,6 +123,12 @@ def _approach(
         action = jnp.where(to_go > 0, level.actions.index("MOVE_FORWARD(1)"), action)
     # Where turns are coarse, the best may be none: then what else there is to do comes first.
     return jnp.where((off_course > STRAIGHT) & (turn != level.actions.index("NOOP")), turn, action)
+
+
+def _walk_into(level: Level, episode: Episode, slot: Int[Array, ""]) -> Int[Array, ""]:
+    """Walk to an object, or to the corridor's end if there is none."""
+    end = jnp.stack([jnp.zeros(()), episode.props.room[1]])
+    return walk(level, episode.world, jnp.where(slot >= 0, episode.world.position[slot, :2], end))
 
 
 def _can_walk(level: Level) -> bool:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from daxlab.assets.furniture import FURNITURE
 from daxlab.levels.cast import things
@@ -41,6 +41,10 @@ class Layout(NamedTuple):
     agent: Float[Array, " 2"]
     heading: Float[Array, ""]
     pitch: Float[Array, ""]
+    present: Bool[Array, " n"] | None = None
+    """Which objects there are, where not all; of corridors only."""
+    room: Float[Array, " 3"] | None = None
+    """Half width, half depth and height, where phases differ in them; of corridors only."""
 
 
 def furniture_names(level: Level) -> tuple[str, ...]:
@@ -118,9 +122,9 @@ def build(level: Level, layout: Layout) -> tuple[Props, World]:
     props = Props(
         radius=jnp.asarray(things(level).radius)[layout.mesh],
         half_height=jnp.asarray(things(level).half_height)[layout.mesh],
-        present=jnp.ones(n, bool),
+        present=jnp.ones(n, bool) if layout.present is None else layout.present,
         solids=_solids(level, layout),
-        room=jnp.array([level.room[0] / 2, level.room[1] / 2, level.room[2]]),
+        room=jnp.array([level.room[0] / 2, level.room[1] / 2, level.room[2]]) if layout.room is None else layout.room,
     )
     zero = jnp.zeros(())
     world = World(

@@ -16,6 +16,10 @@ DISCOVERY, INSTRUCTION, DISTRACTOR = 0, 1, 2
 """Kinds of phases: names are heard; one of them is acted on, which ends the episode; a task that only takes time."""
 RELATIONS = ("on", "in", "near")
 """How an object can be put to furniture."""
+SETTINGS = ("room", "desk", "corridor")
+"""Where an episode takes place."""
+CHOICE_WIDTH = 1.2
+"""Of the room at a corridor's end, for each object in it, metres."""
 DESK_SLOTS = 3
 """Most objects that stand side by side on the desk."""
 
@@ -35,6 +39,8 @@ class Level:
     """The instruction phase has other exemplars of the same classes."""
     num_objects: int = 3
     """N, the objects in the room."""
+    choices: int = 0
+    """Of a corridor: how many of the N are in the room at its end, the named one among them. 0: all."""
     regime: Literal["fast", "slow"] = "fast"
     """fast: made-up names, dealt anew in every episode. slow: each object's own permanent name."""
     two_phase: bool = True
@@ -49,18 +55,25 @@ class Level:
     """Immovable things that stand in the room."""
     goals: tuple[tuple[str, str], ...] = ()
     """Where the named object is to be put: pairs like ("on", "bed"), one drawn in every episode. None: it is lifted."""
-    setting: Literal["room", "desk"] = "room"
-    """room: objects stand on the floor. desk: they stand on a desk before an agent that only turns its head."""
+    setting: Literal["room", "desk", "corridor"] = "room"
+    """room: objects stand on the floor. desk: they stand on a desk before an agent that only turns its head. corridor:
+    they are met one after another and collected by walking into them; so is the named one, in the room at the end."""
+    named_before: bool = False
+    """Of a corridor: an object's name is given while the agent walks up to it, not once it is collected."""
     room: tuple[float, float, float] = (5.0, 5.0, 2.6)
     """Width, depth and height, metres."""
     gap: float = 0.5
     """Least free space between things when they are placed, metres."""
     shaping: float = 0.1
-    """Reward for the first fixation of each object in the discovery phase."""
+    """Reward for the first fixation of each object in the discovery phase; in a corridor, for collecting it."""
+    stakes: float = 0.0
+    """0: reward 1 for the right object and none for a wrong one. Else: so much for the right one, and the loss of as
+    much for a wrong one."""
     fixation_range: float = 2.5
     """The object that the centre ray hits is fixated (and named) within this distance, metres."""
     linger: int = 10
-    """Steps that the discovery phase goes on after the last object was named, so that its name can be heard."""
+    """Steps that the discovery phase goes on after the last object was named, so that its name can be heard; in a
+    corridor, steps that a name is given from when its object is collected."""
     discovery_steps: int = 300
     """Longest discovery phase: 30 s at ten steps a second."""
     distractor_steps: int = 300
@@ -95,8 +108,8 @@ class Level:
                 raise DaxlabError(f"goals has {item!r}, which is not in the room; furniture is {self.furniture}")
         if self.regime not in ("fast", "slow"):
             raise unknown("regime", self.regime, ("fast", "slow"))
-        if self.setting not in ("room", "desk"):
-            raise unknown("setting", self.setting, ("room", "desk"))
+        if self.setting not in SETTINGS:
+            raise unknown("setting", self.setting, SETTINGS)
         for word in self.words:
             if word not in WORDS[1:]:
                 raise unknown("word", word, WORDS[1:])
@@ -106,6 +119,7 @@ class Level:
             self._check_exemplars()
         if self.has_agenda:
             self._check_agenda()
+        self._check_corridor()
         action_table(self.actions)
 
     def _check_numbers(self) -> None:
@@ -160,6 +174,22 @@ class Level:
                 f"{self.name!r} has {len(self.objects)} and {len(self.words)}"
             )
 
+    def _check_corridor(self) -> None:
+        if self.setting != "corridor":
+            if self.choices or self.named_before:
+                raise DaxlabError(f"choices and named_before are of corridors; the setting of {self.name!r} is not one")
+            return
+        if self.goals or self.furniture or self.has_agenda or not self.two_phase:
+            raise DaxlabError(
+                f"a corridor has two phases and no furniture, goals or more rounds; {self.name!r} is not so"
+            )
+        most = min(self.num_objects, int(self.room[0] / CHOICE_WIDTH))
+        if not 1 <= self.num_choices <= most:
+            raise DaxlabError(
+                f"choices is {self.choices}; {self.name!r} allows 1…{most} (or 0 for all {self.num_objects} objects): "
+                f"each needs {CHOICE_WIDTH} m of the room's width"
+            )
+
     @property
     def facts(self) -> dict[str, Any]:
         """All that is on, for comparison with later days: a new field that is off changes nothing."""
@@ -173,9 +203,16 @@ class Level:
     @property
     def chance(self) -> float:
         """Success of an agent that does what it is told with an object at random."""
-        return 1.0 / self.num_objects
+        return 1.0 / self.num_choices
+
+    @property
+    def num_choices(self) -> int:
+        """Objects that the instruction is given among."""
+        return self.choices or self.num_objects
 
     @property
     def task(self) -> str:
         """What the instruction asks for, in words."""
+        if self.setting == "corridor":
+            return "go to"
         return "put " + ", ".join(f"{relation} {item}" for relation, item in self.goals) if self.goals else "lift"

@@ -88,11 +88,12 @@ class Page:
         title, colour = ("Discovery", BLUE) if discovering else ("Instruction", ORANGE)
         x, y = self.px(14), self.px(14)
         self.pill(title, x, y, 22, colour)
-        words = "look at objects to hear their names" if discovering else "the objects have moved: do as told"
+        look = "look at" if shot.state.layout.present is None else "walk into"
+        words = f"{look} objects to hear their names" if discovering else "the objects have moved: do as told"
         self.label(words, x, y + self.px(40), 14)
         self.label(f"step {int(shot.state.clock)}  ·  reward {shot.total:.1f}", x, y + self.px(64), 14)
         if shot.earned:
-            self.pill(f"+{shot.earned:.1f}", x, y + self.px(92), 22, GREEN)
+            self.pill(f"{shot.earned:+.1f}", x, y + self.px(92), 22, GREEN)
 
     def words(self, shot: Shot) -> None:
         """The text channel and the names heard so far, below the view."""
@@ -153,6 +154,7 @@ def _sentence(shot: Shot) -> str:
     asked = _called(shot, int(state.target))
     lifted = int(state.lifted)
     done = "lifted" if state.putting is None else "put down"
+    done = done if state.layout.present is None else "walked into"
     if lifted < 0:
         return f"nothing was {done}; the {asked} was asked for"
     if lifted == int(state.target):
