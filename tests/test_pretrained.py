@@ -166,8 +166,11 @@ def test_probes_ask_for_objects_and_words_that_were_not_trained():
     assert {level.num_objects for level in by_name.values()} == {2, DESK_SLOTS}
     room = get("architecture_comparison/fast_map_three_objs")
     assert {probe.level.num_objects for probe in probes.probes(room)} == set(probes.COUNTS)
-    with pytest.raises(DaxlabError, match="permanent names"):
-        probes.probes(dataclasses.replace(LEVEL, regime="slow"))
+    words = {probe.name: probe.level.words for probe in probes.probes(room)}["words never trained on"]
+    assert not set(words) & {*room.words, "this", "is", "a", "pick", "up"}
+    for level in (dataclasses.replace(room, regime="slow"), dataclasses.replace(room, rounds=2)):
+        with pytest.raises(DaxlabError, match="probes are of levels with two phases"):
+            probes.probes(level)
 
 
 def test_a_row_a_probe(saved, monkeypatch, capsys):

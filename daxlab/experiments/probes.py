@@ -28,7 +28,7 @@ from daxlab.errors import DaxlabError
 from daxlab.learning.evaluate import Episodes, Meddle, env_for, load_agent, play, report
 from daxlab.levels.env import Env
 from daxlab.levels.episode import Episode
-from daxlab.levels.spec import DESK_SLOTS, DISCOVERY, INSTRUCTION, Level
+from daxlab.levels.spec import DISCOVERY, INSTRUCTION, Level
 from daxlab.levels.vocabulary import NONSENSE, WORDS, encode_words
 
 COUNTS = (2, 3, 5, 8)
@@ -102,17 +102,19 @@ class Probe(NamedTuple):
 
 
 def probes(level: Level) -> list[Probe]:
-    """Those that make sense on a level with made-up names."""
-    if level.regime != "fast":
-        raise DaxlabError(f"{level.name!r} has permanent names; probes need a level whose names are dealt anew")
-    most = DESK_SLOTS if level.setting == "desk" else int(level.room[0] * level.room[1])
-    real = tuple(word for word in WORDS[1:] if word not in level.words and len(word) > 3)[-len(level.words) :]
+    """Those that make sense on a level."""
+    if level.regime != "fast" or not level.two_phase or level.has_agenda or level.exemplars:
+        raise DaxlabError(
+            f"probes are of levels with two phases, everyday objects and made-up names; {level.name!r} is not so"
+        )
+    # The list of words ends in real ones, of which there are more than made-up ones.
+    real = tuple(word for word in WORDS if word not in level.words)[-len(level.words) :]
     changed = {
         "held-out objects": (replace(level, objects=HELDOUT_OBJECTS), "above chance"),
         **{
             f"{n} objects": (replace(level, num_objects=n), "above chance")
             for n in COUNTS
-            if n != level.num_objects and n <= min(most, len(level.objects))
+            if n != level.num_objects and n <= min(level.fits, len(level.objects))
         },
         "words never trained on": (replace(level, words=real), "above chance"),
     }

@@ -123,8 +123,7 @@ class Level:
         action_table(self.actions)
 
     def _check_numbers(self) -> None:
-        # One object a square metre leaves the agent a way between them.
-        fits = DESK_SLOTS if self.setting == "desk" else int(self.room[0] * self.room[1])
+        fits = self.fits
         most = min(fits, len(set(self.objects)), len(set(self.words)) if self.regime == "fast" else fits)
         if not 1 <= self.num_objects <= most:
             raise DaxlabError(
@@ -194,6 +193,11 @@ class Level:
     def facts(self) -> dict[str, Any]:
         """All that is on, for comparison with later days: a new field that is off changes nothing."""
         return {name: value for name, value in asdict(self).items() if value}
+
+    @property
+    def fits(self) -> int:
+        """Most objects that there is place for: one a square metre leaves the agent a way between them."""
+        return DESK_SLOTS if self.setting == "desk" else int(self.room[0] * self.room[1])
 
     @property
     def has_agenda(self) -> bool:
