@@ -155,7 +155,10 @@ def room() -> TrainConfig:
     return TrainConfig(
         agent=AgentConfig(
             core="dcem_match",
-            vision=VisionConfig(embedding=192, fovea=128, dtype="bfloat16"),
+            # A narrow fovea that looks at every pixel: things are looked at from afar (docs/results.md, the full room).
+            vision=VisionConfig(
+                embedding=192, fovea=128, fovea_width=0.12, fovea_stride=1, fovea_root=True, dtype="bfloat16"
+            ),
             language=LanguageConfig(word=160, value=160, embedding=160, fixed=True),
             # All that is seen while a name is heard, the newest first: who walks up to a thing sees it better.
             memory=replace(_binding(MemoryConfig(size=256, heads=1)), selective_write=False, k=8),
