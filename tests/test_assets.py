@@ -160,7 +160,7 @@ def test_objects_stand_out_from_floor_and_wall(name: str) -> None:
     assert areas(mesh)[dull].sum() < 0.5 * areas(mesh).sum()
 
 
-@pytest.mark.parametrize("name", FURNITURE_NAMES)
+@pytest.mark.parametrize("name", FURNITURE)
 def test_solids_match_the_drawn_furniture(name: str) -> None:
     piece = FURNITURE[name]()
     low, high = piece.solids[:, 0], piece.solids[:, 1]
@@ -189,7 +189,7 @@ def inside_mesh(mesh: Mesh, point: np.ndarray) -> bool:
     return bool(np.arctan2(top, below).sum() / (2 * np.pi) > 0.5)
 
 
-@pytest.mark.parametrize("name", FURNITURE_NAMES)
+@pytest.mark.parametrize("name", FURNITURE)
 def test_solids_and_mesh_fill_the_same_space(name: str) -> None:
     piece = FURNITURE[name]()
     reach = np.array([*piece.mesh.vertices.max(axis=0)])
@@ -206,7 +206,7 @@ def test_solids_and_mesh_fill_the_same_space(name: str) -> None:
 
 
 def test_furniture_holds_things() -> None:
-    bed, box, desk, tray = (FURNITURE[name]() for name in FURNITURE_NAMES)
+    bed, box, desk, ring, tray = (piece() for piece in FURNITURE.values())
     assert hard(bed, (0.2, 0.0, 0.39))
     assert not hard(bed, (0.2, 0.0, 0.41))
     assert hard(box, (0.0, 0.0, 0.03))
@@ -215,6 +215,9 @@ def test_furniture_holds_things() -> None:
     assert hard(box, (0.33, 0.0, 0.39))
     assert hard(desk, (0.0, 0.0, 0.59))
     assert not hard(desk, (0.0, 0.0, 0.3))
+    for x, y in ((0.0, 0.8), (0.6, 0.6), (-0.8, 0.0), (0.0, -0.8)):
+        assert hard(ring, (x, y, 0.59))
+    assert not hard(ring, (0.3, 0.3, 0.3))
     assert hard(tray, (0.0, 0.0, 0.01))
     assert not hard(tray, (0.0, 0.0, 0.04))
     assert hard(tray, (0.43, 0.0, 0.05))
@@ -223,8 +226,8 @@ def test_furniture_holds_things() -> None:
 def test_bank_order_and_padding() -> None:
     b = bank()
     assert b is bank()
-    assert b.names == OBJECTS + FURNITURE_NAMES
-    assert b.triangles.shape == (44, MAX_FACES, 3, 3)
+    assert b.names == (*OBJECTS, *FURNITURE)
+    assert b.triangles.shape == (45, MAX_FACES, 3, 3)
     assert b.triangles.dtype == b.colours.dtype == np.float32
     for k, name in enumerate(b.names):
         mesh, f = mesh_of(name), b.face_count[k]

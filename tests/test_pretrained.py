@@ -21,7 +21,6 @@ from daxlab.learning.loop import new_agent
 from daxlab.levels.env import Env
 from daxlab.levels.episode import DISCOVERY, INSTRUCTION, text
 from daxlab.levels.registry import get
-from daxlab.levels.spec import DESK_SLOTS
 from daxlab.levels.vocabulary import NONSENSE, decode, encode_words
 from tests.small import DESK, small
 
@@ -163,7 +162,9 @@ def test_probes_ask_for_objects_and_words_that_were_not_trained():
     by_name = {probe.name: probe.level for probe in probes.probes(LEVEL)}
     assert not set(by_name["held-out objects"].objects) & set(LEVEL.objects)
     assert not set(by_name["words never trained on"].words) & set(LEVEL.words)
-    assert {level.num_objects for level in by_name.values()} == {2, DESK_SLOTS}
+    assert {level.num_objects for level in by_name.values()} == set(probes.COUNTS)
+    four = dataclasses.replace(LEVEL, objects=LEVEL.objects[:4])
+    assert {probe.level.num_objects for probe in probes.probes(four)} == {2, 3}
     room = get("architecture_comparison/fast_map_three_objs")
     assert {probe.level.num_objects for probe in probes.probes(room)} == set(probes.COUNTS)
     words = {probe.name: probe.level.words for probe in probes.probes(room)}["words never trained on"]

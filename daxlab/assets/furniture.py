@@ -60,7 +60,28 @@ def desk() -> Furniture:
     return _furniture([_block(MAPLE, corners) for corners in solids], solids)
 
 
-FURNITURE: dict[str, Callable[[], Furniture]] = {"bed": bed, "box": open_box, "desk": desk, "tray": tray}
+@cache
+def ring() -> Furniture:
+    """Square table as high as the desk, all round whoever sits in its middle: four plates on four outer panels."""
+    plates: list[Corners] = [
+        ((-1.2, 0.4, 0.54), (1.2, 1.2, 0.6)),
+        ((-1.2, -1.2, 0.54), (1.2, -0.4, 0.6)),
+        ((-1.2, -0.4, 0.54), (-0.4, 0.4, 0.6)),
+        ((0.4, -0.4, 0.54), (1.2, 0.4, 0.6)),
+    ]
+    long: list[Corners] = [((-1.16, y, 0.0), (1.16, y + 0.06, 0.54)) for y in (-1.16, 1.1)]
+    short: list[Corners] = [((x, -1.1, 0.0), (x + 0.06, 1.1, 0.54)) for x in (-1.16, 1.1)]
+    solids = [*plates, *long, *short]
+    return _furniture([_block(MAPLE, corners) for corners in solids], solids)
+
+
+FURNITURE: dict[str, Callable[[], Furniture]] = {
+    "bed": bed,
+    "box": open_box,
+    "desk": desk,
+    "ring": ring,
+    "tray": tray,
+}
 """Each piece by name; call it to get it."""
 
 

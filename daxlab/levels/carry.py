@@ -27,6 +27,9 @@ TILT, COURSE, STEP, PLACE = 0.12, 0.12, 0.14, 0.05
 """Errors that it corrects: of the head's tilt and of its course (radians), of where it stands and of where the object
 will drop (metres)."""
 
+SETTLED = 0.02
+"""The head is at rest when it turns and tilts less than this, radians a step."""
+
 
 def waits(level: Level, episode: Episode, slot: Int[Array, ""]) -> Bool[Array, ""]:
     """The object was let go and either falls or lies where it is wanted."""
@@ -68,6 +71,20 @@ def carry(level: Level, episode: Episode, slot: Int[Array, ""]) -> Int[Array, ""
         [tilt, pull, turn, move, jnp.array(name("NOOP")), turn],
         pull,
     ).astype(jnp.int32)
+
+
+def turn_over(level: Level, episode: Episode, slot: Int[Array, ""]) -> Int[Array, ""]:
+    """Without walking: raise the held object over the desk, turn it over its place, let go."""
+    assert episode.putting is not None
+    physics, world, grab = level.physics, episode.world, level.actions.index("GRAB")
+    low, high = plans(level, episode.layout)[jnp.asarray(pieces(level))[episode.putting.goal]]
+    ahead = (low + high) / 2 - world.agent
+    tilt, _ = best(level, "LOOK_DOWN", -world.pitch, world.turning[1], -physics.tilt_gain, grip=True)
+    bearing = wrap(jnp.arctan2(ahead[0], ahead[1]) - world.heading)
+    turn, _ = best(level, "LOOK_RIGHT", bearing, world.turning[0], physics.turn_gain, grip=True)
+    action = jnp.where(tilt == grab, turn, tilt)
+    settled = still(world, slot) & (jnp.abs(world.turning) < SETTLED).all()
+    return jnp.where((action == grab) & settled, level.actions.index("NOOP"), action).astype(jnp.int32)
 
 
 def _course(

@@ -16,7 +16,7 @@ _NUMBERS = {"three": 3, "five": 5, "eight": 8, "ten": 10, "twenty": 20}
 _EXEMPLARS = 46
 """Of each class: the paper has 1,437 models of 31 classes, 46 a class on average."""
 
-_DESK_ACTIONS = (
+DESK_ACTIONS = (
     "NOOP",
     "LOOK_RIGHT(1)",
     "LOOK_RIGHT(-1)",
@@ -144,7 +144,7 @@ def desk() -> Iterator[Level]:
         setting="desk",
         objects=TRAIN_OBJECTS[::3],
         words=NONSENSE[:20],
-        actions=_DESK_ACTIONS,
+        actions=DESK_ACTIONS,
         picture=(24, 24),
         discovery_steps=40,
         episode_steps=80,

@@ -13,7 +13,7 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from daxlab.errors import unknown
-from daxlab.levels.carry import carry, waits
+from daxlab.levels.carry import carry, turn_over, waits
 from daxlab.levels.corridor import upcoming, walk
 from daxlab.levels.episode import Episode
 from daxlab.levels.layout import desk_top, furniture_names, plans
@@ -102,7 +102,8 @@ def _lift(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""
 
 def _put(level: Level, episode: Episode, goal: Int[Array, ""]) -> Int[Array, ""]:
     """Grip, then carry."""
-    return jnp.where(episode.world.held == goal, carry(level, episode, goal), level.actions.index("GRAB"))
+    bring = carry if _can_walk(level) else turn_over
+    return jnp.where(episode.world.held == goal, bring(level, episode, goal), level.actions.index("GRAB"))
 
 
 def _approach(

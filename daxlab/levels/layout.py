@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from daxlab.assets.furniture import FURNITURE
 from daxlab.levels.cast import things
-from daxlab.levels.spec import Level
+from daxlab.levels.spec import DESK_SLOTS, Level
 from daxlab.world.rotation import about_z
 from daxlab.world.state import Props, World
 
@@ -24,6 +24,8 @@ DESK_DISTANCE = 0.8
 """From the agent to the objects on the desk, metres."""
 DESK_ANGLE = 0.9
 """Between neighbours on the desk, radians."""
+BEHIND_ANGLE, BEHIND_DISTANCE = 2.3, 0.9
+"""Where furniture stands beside the desk: to the left and right of behind the agent, radians and metres."""
 
 
 class Layout(NamedTuple):
@@ -49,7 +51,9 @@ class Layout(NamedTuple):
 
 def furniture_names(level: Level) -> tuple[str, ...]:
     """All furniture of a level; the desk setting brings its desk."""
-    return ("desk", *level.furniture) if level.setting == "desk" else level.furniture
+    if level.setting != "desk":
+        return level.furniture
+    return ("ring" if level.num_objects > DESK_SLOTS else "desk", *level.furniture)
 
 
 def draw(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
@@ -84,17 +88,21 @@ def _draw_desk(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
     """Objects side by side on the desk, in random order, a little askew; the agent looks somewhere along them."""
     k_order, k_angle, k_distance, k_yaw, k_heading, k_pitch = jax.random.split(key, 6)
     n = len(mesh)
+    apart = DESK_ANGLE if n <= DESK_SLOTS else 2 * np.pi / n
     slot = jax.random.permutation(k_order, jnp.arange(n) - (n - 1) / 2)
-    angle = DESK_ANGLE * slot + jax.random.uniform(k_angle, (n,), minval=-0.05, maxval=0.05)
+    angle = apart * slot + jax.random.uniform(k_angle, (n,), minval=-0.05, maxval=0.05)
     distance = DESK_DISTANCE + jax.random.uniform(k_distance, (n,), minval=-0.08, maxval=0.08)
     height = desk_top(level) + jnp.asarray(things(level).half_height)[mesh]
-    widest = DESK_ANGLE * (n - 1) / 2
+    widest = apart * (n - 1) / 2
     names = furniture_names(level)
+    middle = jnp.array([0.0, DESK_DISTANCE if n <= DESK_SLOTS else 0.0])
+    side = jax.random.permutation(jax.random.fold_in(k_order, 1), jnp.linspace(-1.0, 1.0, max(len(names) - 1, 2)))
+    behind = BEHIND_DISTANCE * jnp.stack([jnp.sin(BEHIND_ANGLE * side), jnp.cos(BEHIND_ANGLE * side)], -1)
     return Layout(
         mesh=mesh,
         place=jnp.stack([distance * jnp.sin(angle), distance * jnp.cos(angle), height], -1),
         yaw=jax.random.uniform(k_yaw, (n,), minval=-jnp.pi, maxval=jnp.pi),
-        furniture=jnp.tile(jnp.array([0.0, DESK_DISTANCE]), (len(names), 1)),
+        furniture=jnp.concatenate([middle[None], behind[: len(names) - 1]]),
         quarter=jnp.zeros(len(names), jnp.int32),
         agent=jnp.zeros(2),
         heading=jax.random.uniform(k_heading, minval=-widest, maxval=widest),

@@ -9,6 +9,7 @@ from daxlab.errors import DaxlabError, unknown
 from daxlab.levels import files
 from daxlab.levels.catalogue import GROUPS, MIXTURES
 from daxlab.levels.spec import Level
+from daxlab.levels.twin import PREFIX, twin
 
 
 @cache
@@ -24,6 +25,8 @@ def get(name: str) -> Level:
     """
     if name in levels():
         return levels()[name]
+    if _at_desk(name) in levels():
+        return twin(levels()[_at_desk(name)])
     if name.startswith("{"):
         return _written_out(name)
     if files.is_file(name):
@@ -54,9 +57,16 @@ def weights(name: str) -> dict[Level, float]:
     """What to train on: the levels of a mixture, or one level, with their weights."""
     if name in MIXTURES:
         return {get(level): weight for level, weight in mixture(name).items()}
-    if name not in levels() and not name.startswith("{") and not files.is_file(name):
+    if _at_desk(name) in MIXTURES:
+        return {twin(get(level), carries=True): weight for level, weight in mixture(_at_desk(name)).items()}
+    if name not in levels() and _at_desk(name) not in levels() and not name.startswith("{") and not files.is_file(name):
         raise unknown("level or mixture", name, (*levels(), *MIXTURES))
     return {get(name): 1.0}
+
+
+def _at_desk(name: str) -> str:
+    """Of a twin's name, that of the level or mixture at the desk; else nothing."""
+    return name[len(PREFIX) :] if name.startswith(PREFIX) else ""
 
 
 def portable(name: str) -> str:

@@ -21,7 +21,11 @@ SETTINGS = ("room", "desk", "corridor")
 CHOICE_WIDTH = 1.2
 """Of the room at a corridor's end, for each object in it, metres."""
 DESK_SLOTS = 3
-"""Most objects that stand side by side on the desk."""
+"""Most objects that stand side by side on the desk; of more, the table goes all round the agent."""
+BESIDE_DESK = ("box", "tray")
+"""Furniture that is small enough to stand behind an agent at its desk."""
+RING_SLOTS = 8
+"""Most objects round the agent."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,9 @@ class Level:
     goals: tuple[tuple[str, str], ...] = ()
     """Where the named object is to be put: pairs like ("on", "bed"), one drawn in every episode. None: it is lifted."""
     setting: Literal["room", "desk", "corridor"] = "room"
-    """room: objects stand on the floor. desk: they stand on a desk before an agent that only turns its head. corridor:
-    they are met one after another and collected by walking into them; so is the named one, in the room at the end."""
+    """room: objects stand on the floor. desk: they stand on a desk before an agent that only turns its head, or all
+    round it if they are many; furniture stands behind it. corridor: they are met one after another and collected by
+    walking into them; so is the named one, in the room at the end."""
     named_before: bool = False
     """Of a corridor: an object's name is given while the agent walks up to it, not once it is collected."""
     room: tuple[float, float, float] = (5.0, 5.0, 2.6)
@@ -120,6 +125,7 @@ class Level:
         if self.has_agenda:
             self._check_agenda()
         self._check_corridor()
+        self._check_desk()
         action_table(self.actions)
 
     def _check_numbers(self) -> None:
@@ -189,6 +195,15 @@ class Level:
                 f"each needs {CHOICE_WIDTH} m of the room's width"
             )
 
+    def _check_desk(self) -> None:
+        if self.setting != "desk" or not self.furniture:
+            return
+        if not set(self.furniture) <= set(BESIDE_DESK) or len(self.furniture) > 2 or self.num_objects > DESK_SLOTS:
+            raise DaxlabError(
+                f"beside a desk with 1…{DESK_SLOTS} objects there is place for two of {', '.join(BESIDE_DESK)}; "
+                f"{self.name!r} has {self.num_objects} objects and {', '.join(self.furniture)}"
+            )
+
     @property
     def facts(self) -> dict[str, Any]:
         """All that is on, for comparison with later days: a new field that is off changes nothing."""
@@ -197,7 +212,7 @@ class Level:
     @property
     def fits(self) -> int:
         """Most objects that there is place for: one a square metre leaves the agent a way between them."""
-        return DESK_SLOTS if self.setting == "desk" else int(self.room[0] * self.room[1])
+        return RING_SLOTS if self.setting == "desk" else int(self.room[0] * self.room[1])
 
     @property
     def has_agenda(self) -> bool:
