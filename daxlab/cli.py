@@ -14,6 +14,7 @@ import tyro
 from daxlab.cli_assets import ASSETS, Assets
 from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
 from daxlab.cli_demo import Demo
+from daxlab.cli_paper import PAPERS, Paper
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
 from daxlab.cli_weights import Export, Pretrained, Probe
@@ -160,6 +161,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "film": Film,
     "assets": Assets,
     "bench": Bench,
+    "paper": Paper,
 }
 
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
@@ -173,6 +175,8 @@ def _parse(arguments: list[str]) -> Any:
     commands, prog, about = COMMANDS, "daxlab", ABOUT
     if arguments[:1] == ["bench"] and len(arguments) > 1:
         commands, prog, about, arguments = BENCHES, "daxlab bench", Bench.__doc__ or "", arguments[1:]
+    if arguments[:1] == ["paper"] and len(arguments) > 1:
+        commands, prog, about, arguments = PAPERS, "daxlab paper", Paper.__doc__ or "", arguments[1:]
     match arguments:
         case ["assets", name, *flags] if name in ASSETS:
             return tyro.cli(ASSETS[name], prog=f"daxlab assets {name}", args=flags, config=CONFIG)

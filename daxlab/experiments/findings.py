@@ -1,0 +1,120 @@
+"""What the results say of the paper's claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from daxlab.errors import DaxlabError
+from daxlab.experiments import grid
+from daxlab.experiments.claims import Condition, Experiment, Order, Told
+from daxlab.experiments.grid import Cell
+from daxlab.experiments.scales import Scale
+from daxlab.experiments.statistics import Mean, Reached, beats, mean, reached
+from daxlab.learning.logs import Line, read
+
+TOLERANCE = 0.05
+"""A number is reproduced if the paper's lies this near to our interval."""
+SURE = 0.95
+"""An order is reproduced if a run of the better beats one of the worse with this probability."""
+LEARNED = 0.9
+"""Success whose time and steps are told."""
+REPRODUCED, NOT, NOT_RUN, FEW = "reproduced", "not reproduced", "not yet run", "too few seeds"
+
+
+class Run(NamedTuple):
+    """One finished run."""
+
+    cell: Cell
+    result: dict[str, Any]
+    log: list[Line]
+
+
+class Row(NamedTuple):
+    """One number of a table: a condition in training or in a test."""
+
+    condition: Condition
+    test: str
+    """Name of the test; in training if empty."""
+    told: Told
+    values: list[float]
+    """One a seed."""
+    mean: Mean | None
+    verdict: str
+
+
+class Finding(NamedTuple):
+    """All there is of one experiment."""
+
+    experiment: Experiment
+    runs: dict[str, list[Run]]
+    """By condition."""
+    rows: list[Row]
+    orders: list[tuple[Order, float | None, str]]
+    """With the probability that the better beats the worse."""
+    refused: list[str]
+    """Results that do not belong here, each with the reason."""
+
+
+def finding(at: Scale, of: Experiment, results: Path = grid.RESULTS) -> Finding:
+    """What the results in a folder say."""
+    runs: dict[str, list[Run]] = {}
+    refused = []
+    for condition in of.conditions:
+        runs[condition.name] = []
+        first = grid.cell_of(at, of, condition, 0, results)
+        for path in sorted(first.result.parent.glob("seed-*.json")):
+            cell = grid.cell_of(at, of, condition, int(path.stem.removeprefix("seed-")), results)
+            try:
+                result = grid.load(cell)
+            except DaxlabError as error:
+                refused.append(str(error))
+                continue
+            if result is not None:
+                runs[condition.name].append(Run(cell, result, read(cell.curve)))
+    rows = [row for condition in of.conditions for row in _rows(at, condition, runs[condition.name])]
+    return Finding(of, runs, rows, [_order(of, order, rows) for order in of.orders], refused)
+
+
+def _rows(at: Scale, condition: Condition, runs: list[Run]) -> Iterator[Row]:
+    yield _row(condition, "", condition.told, [run.result["success"] for run in runs])
+    for test in condition.tests:
+        level = at.level(test.level)
+        yield _row(condition, test.name, test.told, [run.result["tests"][level]["success"] for run in runs])
+
+
+def _row(condition: Condition, test: str, told: Told, values: list[float]) -> Row:
+    average = mean(values) if values else None
+    return Row(condition, test, told, values, average, verdict(told, average))
+
+
+def verdict(told: Told, ours: Mean | None) -> str:
+    """Whether our mean agrees with what the paper says; nothing where it says nothing that can be checked."""
+    if ours is None:
+        return NOT_RUN
+    if told.value is not None:
+        return REPRODUCED if ours.low - TOLERANCE <= told.value <= ours.high + TOLERANCE else NOT
+    if told.least is None and told.most is None:
+        return ""
+    above = told.least is None or ours.value >= told.least
+    below = told.most is None or ours.value <= told.most
+    return REPRODUCED if above and below else NOT
+
+
+def _order(of: Experiment, order: Order, rows: list[Row]) -> tuple[Order, float | None, str]:
+    for name in (order.better, order.worse):
+        of.condition(name)
+    values = {row.condition.name: row.values for row in rows if row.test == order.test}
+    better, worse = values[order.better], values[order.worse]
+    if not better or not worse:
+        return order, None, NOT_RUN
+    probability = beats(better, worse)
+    if min(len(better), len(worse)) < 2:
+        return order, probability, FEW
+    return order, probability, REPRODUCED if probability >= SURE else NOT
+
+
+def learned(runs: list[Run]) -> list[Reached | None]:
+    """When each run first had a success of 0.9 in training."""
+    return [reached(run.log, LEARNED) for run in runs]

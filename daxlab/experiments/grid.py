@@ -1,0 +1,285 @@
+"""One run of the grid: where it is kept, what state it is in, and how it is brought to its end.
+
+    RESULTS/desk/KEY/seed-0.json     what came out, with commit, config, machine; written once, never again
+    RESULTS/desk/KEY/seed-0.jsonl    its log
+    WORK/desk/KEY/seed-0/            the run itself: checkpoints, and a lock while somebody is at it
+
+A key names a config, so conditions that several tables share are run once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from daxlab.errors import DaxlabError
+from daxlab.experiments.claims import Condition, Experiment
+from daxlab.experiments.paper import EXPERIMENTS, experiment
+from daxlab.experiments.scales import Scale, scale
+from daxlab.learning import checkpoint
+from daxlab.learning.config import TrainConfig, change, from_json, to_json
+from daxlab.learning.evaluate import evaluate
+from daxlab.learning.logs import read, write_whole
+from daxlab.learning.run import read_config, train
+
+RESULTS, WORK = Path("results/paper"), Path("runs/paper")
+EVALUATION_SEED = 1000
+"""Its episodes are nobody's training episodes."""
+COMMIT = "DAXLAB_COMMIT"
+"""Environment variable that says of which commit this code is, where git cannot."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run, of one or more conditions."""
+
+    scale: str
+    key: str
+    seed: int
+    config: TrainConfig
+    tests: tuple[str, ...]
+    """Levels that it is tested on when it is trained."""
+    episodes: int
+    results: Path = RESULTS
+    work: Path = WORK
+
+    @property
+    def result(self) -> Path:
+        """What came out."""
+        return self.results / self.scale / self.key / f"seed-{self.seed}.json"
+
+    @property
+    def curve(self) -> Path:
+        """Its log."""
+        return self.result.with_suffix(".jsonl")
+
+    @property
+    def folder(self) -> Path:
+        """The run."""
+        return self.work / self.scale / self.key / f"seed-{self.seed}"
+
+    @property
+    def name(self) -> str:
+        """For tables and messages."""
+        return f"{self.key} seed {self.seed}"
+
+
+class State(NamedTuple):
+    """Of a cell."""
+
+    what: str
+    """new, unfinished, running, finished or refused."""
+    steps: int = 0
+    success: float | None = None
+    why: str = ""
+
+
+def key_of(config: TrainConfig) -> str:
+    """A name for all seeds of a config: the level, the agent, and a digest that tells one config from another."""
+    bare = change(config, seed=0)
+    digest = hashlib.sha256(f"{bare.fingerprint} {bare.steps}".encode()).hexdigest()[:8]
+    again = "-R" if config.agent.reconstruction else ""
+    return f"{config.title.replace('/', '.')}-{config.agent.core}{again}-{digest}"
+
+
+def cell_of(
+    at: Scale, of: Experiment, condition: Condition, seed: int, results: Path = RESULTS, work: Path = WORK
+) -> Cell:
+    """The run of a condition."""
+    config = at.config(of, condition, seed)
+    tests = _tests(at.name).get(key_of(config), ())
+    return Cell(at.name, key_of(config), seed, config, tests, at.episodes, results, work)
+
+
+def cells(at: Scale, of: Experiment, seeds: int, results: Path = RESULTS, work: Path = WORK) -> list[Cell]:
+    """All runs of an experiment, the first seed of every condition first."""
+    made = [cell_of(at, of, c, seed, results, work) for seed in range(seeds) for c in of.conditions]
+    return list({cell.name: cell for cell in made}.values())
+
+
+@cache
+def _tests(scale_name: str) -> dict[str, tuple[str, ...]]:
+    """The levels that any experiment tests each config on, by key; its own comes by itself."""
+    found: dict[str, dict[str, None]] = {}
+    chosen = scale(scale_name)
+    for of in map(experiment, EXPERIMENTS):
+        for condition in of.conditions:
+            key = key_of(chosen.config(of, condition, 0))
+            found.setdefault(key, {}).update({chosen.level(test.level): None for test in condition.tests})
+    return {key: tuple(levels) for key, levels in found.items()}
+
+
+def state(cell: Cell) -> State:
+    """What is there of it."""
+    try:
+        result = load(cell)
+        if result is not None:
+            return State("finished", result["steps"], result["success"])
+        if not (cell.folder / "config.json").exists():
+            return State("new")
+        _check_same(cell, read_config(cell.folder), cell.folder)
+    except DaxlabError as error:
+        return State("refused", why=str(error))
+    last = (read(cell.folder / "log.jsonl") or [{}])[-1]
+    what = "running" if _is_locked(cell) else "unfinished"
+    return State(what, last.get("steps", 0), last.get("success"))
+
+
+def load(cell: Cell) -> dict[str, Any] | None:
+    """The result, if there is one; one of another config is refused."""
+    if not cell.result.exists():
+        return None
+    try:
+        result: dict[str, Any] = json.loads(cell.result.read_text())
+        config = from_json(result["config"])
+        for name in ("success", "steps", "commit", "machine", "tests", "seconds"):
+            result[name]
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise DaxlabError(f"{cell.result} is no result ({error!r}); move it away to run it anew") from error
+    _check_same(cell, config, cell.result)
+    missing = [level for level in cell.tests if level not in result["tests"]]
+    if missing:
+        raise DaxlabError(f"{cell.result} lacks the test {missing[0]!r}; move it away to run it anew")
+    return result
+
+
+def _check_same(cell: Cell, config: TrainConfig, where: Path) -> None:
+    if (config.fingerprint, config.steps) != (cell.config.fingerprint, cell.config.steps):
+        raise DaxlabError(
+            f"{where} is of another config (fingerprint {config.fingerprint}, {config.steps} steps) than is asked for "
+            f"({cell.config.fingerprint}, {cell.config.steps} steps); move it away to run it anew"
+        )
+
+
+def run(cell: Cell, budget: float | None = None, quiet: bool = False) -> State:
+    """Bring a run to its end, from where it is; with a budget of seconds, or as near as that allows."""
+    began = time.monotonic()
+    if load(cell) is not None:
+        return state(cell)
+    try:
+        with _lock(cell):
+            if load(cell) is None and _train(cell, budget, quiet):
+                left = None if budget is None else budget - (time.monotonic() - began)
+                if left is None or left > 0:
+                    _keep(cell)
+    except OSError as error:
+        # A full disk, say. Checkpoints and results are written whole or not at all, so nothing is broken.
+        raise DaxlabError(f"{cell.name} stopped: {error}; what it had saved is in {cell.folder}") from error
+    return state(cell)
+
+
+def _train(cell: Cell, budget: float | None, quiet: bool) -> bool:
+    """Train from the last checkpoint, if there is one; returns whether it is trained to its end."""
+    folder, config = cell.folder, cell.config
+    if (folder / "config.json").exists():
+        _check_same(cell, read_config(folder), folder)
+        if _updates(folder) >= config.updates:
+            return True
+    if _updates(folder) > 0:
+        train(None, folder, budget=budget, quiet=quiet)
+    else:
+        # It stopped before it had saved anything: there is nothing to lose.
+        shutil.rmtree(folder, ignore_errors=True)
+        train(config, folder, budget=budget, quiet=quiet)
+    return _updates(folder) >= config.updates
+
+
+def _updates(folder: Path) -> int:
+    """Of the newest checkpoint; 0 if there is none."""
+    return max((int(path.name[6:]) for path in checkpoint.every(folder / "checkpoints")), default=0)
+
+
+def _keep(cell: Cell) -> None:
+    """Test the trained agent and write the result: the log first, so that a result always has one."""
+    own = [level.name for level in cell.config.specs] if len(cell.config.specs) > 1 else [cell.config.level]
+    told = {}
+    for level in dict.fromkeys((*own, *cell.tests)):
+        told[level] = evaluate(cell.folder, level, cell.episodes, EVALUATION_SEED)
+        del told[level]["weights"]
+    log = read(cell.folder / "log.jsonl")
+    weights = list(cell.config.weights.values())
+    success = sum(told[level]["success"] * weight for level, weight in zip(own, weights, strict=True)) / sum(weights)
+    result = {
+        "success": success,
+        "steps": _updates(cell.folder) * cell.config.steps_per_update,
+        "seconds": log[-1]["seconds"] if log else 0.0,
+        "tests": told,
+        "commit": commit(),
+        "machine": machine(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "config": to_json(cell.config),
+    }
+    cell.result.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(cell.curve, (cell.folder / "log.jsonl").read_text() if log else "")
+    write_whole(cell.result, json.dumps(result, indent=1) + "\n")
+
+
+def _lock_path(cell: Cell) -> Path:
+    return cell.folder.with_name(f"{cell.folder.name}.lock")
+
+
+@contextmanager
+def _lock(cell: Cell) -> Iterator[None]:
+    """One worker at a time; the lock of a worker that died is free."""
+    path = _lock_path(cell)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise DaxlabError(f"{cell.name} is being run by another worker (lock {path})") from error
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _is_locked(cell: Cell) -> bool:
+    path = _lock_path(cell)
+    if not path.exists():
+        return False
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def commit() -> str:
+    """The commit of this code; with a + if files that it tracks have changed since."""
+    if os.environ.get(COMMIT):
+        return os.environ[COMMIT]
+    here = Path(__file__).parent
+    try:
+        said = ["git", "describe", "--always", "--dirty=+", "--abbrev=7", "--exclude=*"]
+        return subprocess.run(said, cwd=here, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on."""
+    device = jax.devices()[0]
+    return {
+        "device": device.device_kind if device.platform != "cpu" else platform.machine(),
+        "platform": device.platform,
+        "cores": len(os.sched_getaffinity(0)),
+        "jax": jax.__version__,
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,256 @@
+"""The paper's tables and figures as data: what was trained on what, what it was tested with, and what came out.
+
+A condition is one line of a table or one curve of a figure. Its numbers are the paper's; where a figure shows a value
+that no text of the paper gives, what the text says of it stands in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from daxlab.errors import unknown
+from daxlab.experiments.claims import BEST, OURS, Condition, Experiment, Order, Test, Told
+
+ROOM = "architecture_comparison/fast_map_three_objs"
+HELDOUT = Test("novel objects", "new_obj_generalization/fast_map_heldout_test_objs")
+NEW_CATEGORIES = Test("novel categories", "category_extension/test_holdout_fast_map_three_objs_extension")
+NEAR_PERFECT = Told(least=0.9, words="near-perfect")
+SIZE = "agent__memory__size"
+
+
+def _told(value: float, spread: float | None = None, words: str = "") -> Told:
+    return Told(value=value, spread=spread, words=words)
+
+
+def architectures() -> Experiment:
+    """Table 1."""
+    rows = (
+        ("LSTM", "lstm", None, False, 0.33, 0.05),
+        ("LSTM + R", "lstm", None, True, 0.61, 0.27),
+        ("DNC mem=1024", "dnc", 1024, False, 0.34, 0.01),
+        ("DNC mem=1024 + R", "dnc", 1024, True, 0.64, 0.27),
+        ("TransformerXL mem=1024", "gtrxl", 1024, False, 0.32, 0.02),
+        ("TransformerXL mem=1024 + R", "gtrxl", 1024, True, 0.98, 0.01),
+        ("DCEM mem=1024", "dcem", 1024, False, 0.33, 0.02),
+        ("DCEM mem=1024 + R", "dcem", 1024, True, 0.98, 0.01),
+        ("TransformerXL mem=100 + R", "gtrxl", 100, True, 0.73, 0.35),
+        ("DCEM mem=100 + R", "dcem", 100, True, 0.98, 0.01),
+    )
+    conditions = tuple(
+        Condition(name, ROOM, agent, again, ((SIZE, size),) if size else (), _told(value, spread))
+        for name, agent, size, again, value, spread in rows
+    )
+    return Experiment(
+        "architectures",
+        "Which memory learns to bind a word in one exposure",
+        "Table 1",
+        (*conditions, Condition("dcem_match (ours)", ROOM, OURS, reconstruction=False)),
+        (
+            Order("DCEM mem=1024 + R", "LSTM", words="only the DCEM and Transformer architectures solve the task"),
+            Order("DCEM mem=1024 + R", "DCEM mem=1024", words="with reconstruction"),
+            Order("DCEM mem=100 + R", "TransformerXL mem=100 + R", words="DCEM was substantially more effective"),
+        ),
+        seeds=5,
+    )
+
+
+def number() -> Experiment:
+    """Figure 3: other numbers of objects."""
+    names = {3: "three", 5: "five", 8: "eight"}
+    told = {(3, 5): _told(0.70, words="approximately"), (3, 8): _told(0.50, words="around")}
+    told |= dict.fromkeys(((5, 3), (8, 3), (8, 5)), Told(least=0.9, words="no problem with fewer"))
+    levels = {n: f"num_generalization/fast_map_{word}_objs" for n, word in names.items()}
+    return Experiment(
+        "number",
+        "Other numbers of objects than in training",
+        "section 4.1, figure of the number of objects",
+        tuple(
+            Condition(
+                f"trained with {word}",
+                levels[n],
+                tests=tuple(Test(f"{m} objects", levels[m], told.get((n, m), Told())) for m in names),
+            )
+            for n, word in names.items()
+        ),
+        (
+            Order("trained with five", "trained with three", "5 objects", "alleviated by more objects"),
+            Order("trained with eight", "trained with three", "8 objects", "alleviated by more objects"),
+        ),
+        effort=1.5,
+    )
+
+
+def novel() -> Experiment:
+    """Figure 4: objects that were never trained on."""
+    group = "new_obj_generalization/fast_map_three_objs_global"
+    told = {"twenty": Told(least=0.9, words="almost perfectly robust"), "three": Told(words="substantially reduced")}
+    return Experiment(
+        "novel",
+        "Objects that were never trained on",
+        "section 4.1, figure of novel objects",
+        tuple(
+            Condition(f"|G| = {n}", f"{group}_{word}", tests=(replace(HELDOUT, told=told.get(word, Told())),))
+            for n, word in ((3, "three"), (5, "five"), (10, "ten"), (20, "twenty"))
+        ),
+        (Order("|G| = 20", "|G| = 3", HELDOUT.name, "a substantial reduction only with |G| as low as three"),),
+    )
+
+
+def categories() -> Experiment:
+    """Figure 5: other exemplars of a class."""
+    level = "category_extension/fast_map_three_objs"
+    tests = [replace(NEW_CATEGORIES, told=told) for told in (_told(0.55, words="around"), _told(0.88))]
+    plain, extended = "trained without extension", "trained with extension"
+    return Experiment(
+        "categories",
+        "A class from one exemplar",
+        "section 4.1, figure of category extension",
+        (Condition(plain, level, tests=(tests[0],)), Condition(extended, f"{level}_extension", tests=(tests[1],))),
+        (Order(extended, plain, NEW_CATEGORIES.name, "improved by requiring the agent to extend"),),
+        effort=1.5,
+    )
+
+
+def reads() -> Experiment:
+    """Figure 9: how many memories are read at a time."""
+    kinds = (
+        ("objects", "new_obj_generalization/fast_map_three_objs_global_twenty", HELDOUT),
+        ("categories", "category_extension/fast_map_three_objs_extension", NEW_CATEGORIES),
+    )
+    words = "enhanced when k > 1"
+    return Experiment(
+        "reads",
+        "The role of k, the memories read at a time",
+        "appendix A.2",
+        tuple(
+            Condition(f"{kind}, k = {k}", level, options=(("agent__memory__k", k),), tests=(test,))
+            for kind, level, test in kinds
+            for k in (1, 2, 4, 8)
+        ),
+        tuple(
+            Order(f"{kind}, k = 8", f"{kind}, k = 1", at, words) for kind, _, test in kinds for at in ("", test.name)
+        ),
+    )
+
+
+def novelty() -> Experiment:
+    """Figure 6: no reward for visits, but for what is new to the memory."""
+    level = "intrinsic_motivation/fast_map_three_objs_no_shaping_reward"
+    on, language, vision = (f"agent__novelty__{field}" for field in ("enabled", "language", "vision"))
+    kinds = {
+        "DCEM, language": (BEST, ((on, True), (vision, 0.0)), Told()),
+        "DCEM, vision": (BEST, ((on, True), (language, 0.0)), Told()),
+        "DCEM, both": (BEST, ((on, True),), NEAR_PERFECT),
+        "DNC": ("dnc", ((on, True),), Told(most=0.5, words="not the case for the DNC")),
+    }
+    return Experiment(
+        "novelty",
+        "Novelty in place of a reward for visits",
+        "section 4.2, figure of intrinsic motivation",
+        tuple(Condition(name, level, agent, True, options, told) for name, (agent, options, told) in kinds.items()),
+        (Order("DCEM, both", "DNC", words="able to solve the task without any shaping reward; not the DNC"),),
+        effort=1.5,
+    )
+
+
+def fast_slow() -> Experiment:
+    """Figure 7: put what was just named where one always knew."""
+    test = Test("fast-mapped putting", "bed_box/fast_map_three_objs_putting")
+    with_it, without = "trained on it, too", "never trained on it"
+    above = Told(least=0.45, words="less than perfect but substantially above chance")
+    return Experiment(
+        "fast_slow",
+        "New names in old instructions",
+        "section 4.3",
+        (
+            Condition(with_it, "bed_box/with_fast_putting", tests=(replace(test, told=NEAR_PERFECT),)),
+            Condition(without, "bed_box/zero_shot", tests=(replace(test, told=above),)),
+        ),
+        (Order(with_it, without, test.name, "near-perfect against less than perfect"),),
+        effort=4.0,
+    )
+
+
+def memory() -> Experiment:
+    """Figure 8: less memory."""
+    write, worded = "agent__memory__selective_write", "agent__memory__worded_only"
+    kinds: dict[str, tuple[str, tuple[tuple[str, Any], ...], dict[int, Told]]] = {
+        "DCEM": (
+            BEST,
+            ((write, False), (worded, False)),
+            {size: NEAR_PERFECT for size in (1024, 100, 50)} | {20: Told(most=0.7, words="fails")},
+        ),
+        "DCEM selective": (
+            BEST,
+            ((write, True), (worded, False)),
+            {20: Told(least=0.9, words="learns the optimal policy")},
+        ),
+        "TransformerXL": ("gtrxl", (), {1024: NEAR_PERFECT, 20: Told(most=0.7, words="fails")}),
+    }
+    return Experiment(
+        "memory",
+        "How much memory it takes",
+        "appendix A.1",
+        tuple(
+            Condition(f"{name}, mem={size}", ROOM, agent, True, (*options, (SIZE, size)), told.get(size, Told()))
+            for name, (agent, options, told) in kinds.items()
+            for size in (1024, 100, 50, 20)
+        ),
+        (
+            Order("DCEM, mem=50", "TransformerXL, mem=50", words="the DCEM performs better"),
+            Order("DCEM selective, mem=20", "DCEM, mem=20", words="learns if writing is selective"),
+        ),
+    )
+
+
+def corridor() -> Experiment:
+    """The appendix's table of DeepMind Lab."""
+    rows = (
+        ("LSTM + R", "lstm", (), (0.50, 0.02), (0.40, 0.06)),
+        ("DNC + R", "dnc", (), (0.48, 0.04), (0.30, 0.15)),
+        ("TransformerXL mem=100 + R", "gtrxl", ((SIZE, 100),), (0.70, 0.28), (0.55, 0.29)),
+        ("DCEM mem=100 + R", "dcem", ((SIZE, 100),), (0.80, 0.26), (0.65, 0.32)),
+    )
+    test = Test("novel objects", "corridor/fast_map_test")
+    level = "corridor/fast_map_train"
+    ours = Condition("dcem_match (ours)", level, OURS, reconstruction=False, tests=(test,))
+    conditions = tuple(
+        Condition(name, level, agent, True, options, _told(*train), (replace(test, told=_told(*novel)),))
+        for name, agent, options, train, novel in rows
+    )
+    return Experiment(
+        "corridor",
+        "The same question in a corridor",
+        "appendix A.3",
+        (*conditions, ours),
+        (Order("DCEM mem=100 + R", "LSTM + R", words="the Transformer and DCEM architectures performed best"),),
+        seeds=5,
+        steps=5e8,
+        effort=2.0,
+    )
+
+
+def slow() -> Experiment:
+    """Section 3: permanent names, no memory needed."""
+    level = "architecture_comparison/slow_learn_three_objs"
+    return Experiment(
+        "slow",
+        "Permanent names, learned slowly, with an LSTM",
+        "section 3",
+        (Condition("LSTM", level, "lstm", False, told=Told(least=0.9, words="could learn to follow instructions")),),
+    )
+
+
+EXPERIMENTS = {
+    made().name: made
+    for made in (architectures, number, novel, categories, reads, novelty, fast_slow, memory, corridor, slow)
+}
+"""All of them, by name."""
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name."""
+    if name not in EXPERIMENTS:
+        raise unknown("experiment", name, EXPERIMENTS)
+    return EXPERIMENTS[name]()

@@ -1,0 +1,195 @@
+"""The evidence on one page: each table and figure, the paper's value, ours, what was not run."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from daxlab.errors import DaxlabError
+from daxlab.experiments import grid
+from daxlab.experiments.findings import NOT_RUN, REPRODUCED, Finding, Row, Run, finding, learned
+from daxlab.experiments.paper import EXPERIMENTS, experiment
+from daxlab.experiments.scales import SCALES, Scale
+from daxlab.experiments.statistics import band
+from daxlab.learning.logs import write_whole
+
+BEGIN, END = "<!-- made by daxlab paper report: begin -->", "<!-- made by daxlab paper report: end -->"
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2330; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.7rem } h2 { margin-top: 3rem; border-top: 1px solid #d8dde6; padding-top: 1.2rem }
+table { border-collapse: collapse; margin: 1rem 0 } th, td { padding: .3rem .8rem; text-align: left }
+th { border-bottom: 2px solid #1c2330 } td { border-bottom: 1px solid #e6e9ef; vertical-align: top }
+.reproduced { color: #14713d; font-weight: 600 } .not { color: #b3261e; font-weight: 600 } .none { color: #7a8494 }
+img { max-width: 100% } small { color: #5b6473 }
+"""
+
+
+def build(scales: Sequence[Scale], results: Path = grid.RESULTS) -> dict[str, list[Finding]]:
+    """Everything that there is, by scale."""
+    return {at.name: [finding(at, experiment(name), results) for name in EXPERIMENTS] for at in scales}
+
+
+def write(out: Path, findings: dict[str, list[Finding]]) -> None:
+    """One HTML page that needs no other file."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, page(findings, out.parent))
+
+
+def write_doc(doc: Path, findings: dict[str, list[Finding]]) -> None:
+    """The tables into a Markdown page, between its marks."""
+    pieces = doc.read_text().split(BEGIN) if doc.exists() else []
+    if len(pieces) != 2 or pieces[1].count(END) != 1:
+        raise DaxlabError(f"{doc} must have the lines {BEGIN!r} and {END!r}, once each, to be written between")
+    write_whole(doc, f"{pieces[0]}{BEGIN}\n\n{markdown(findings, doc.parent)}\n{END}{pieces[1].split(END)[1]}")
+
+
+def page(findings: dict[str, list[Finding]], beside: Path) -> str:
+    """The HTML."""
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'><title>daxlab: the evidence</title>",
+        f"<style>{STYLE}</style><h1>Grounded Language Learning Fast and Slow: the paper's claims, run again</h1>",
+    ]
+    for name, found in findings.items():
+        parts.append(f"<h2>Scale: {name}</h2><p>{html.escape(SCALES[name].about)}. {html.escape(summary(found))}</p>")
+        for one in found:
+            parts.extend(_section(one, beside))
+    return "\n".join(parts) + "</html>\n"
+
+
+def summary(found: Sequence[Finding]) -> str:
+    """In one sentence."""
+    claims = [row.verdict for one in found for row in one.rows] + [said for one in found for *_, said in one.orders]
+    claims = [claim for claim in claims if claim]
+    counts = [(claims.count(kind), kind) for kind in dict.fromkeys((REPRODUCED, *claims))]
+    return f"Of {len(claims)} numbers and claims: " + ", ".join(f"{count} {kind}" for count, kind in counts) + "."
+
+
+def _section(one: Finding, beside: Path) -> list[str]:
+    of = one.experiment
+    parts = [f"<h3>{html.escape(of.title)} <small>({html.escape(of.where)}; {of.name})</small></h3>"]
+    if any(one.runs.values()):
+        picture = base64.b64encode(draw(one)).decode()
+        parts.append(f"<img alt='{html.escape(of.title)}' src='data:image/png;base64,{picture}'>")
+    cells = "".join(f"<th>{name}</th>" for name in HEADER)
+    rows = [f"<tr>{cells}</tr>"]
+    for row in one.rows:
+        marked = "reproduced" if row.verdict == REPRODUCED else "none" if row.verdict in ("", NOT_RUN) else "not"
+        runs = ", ".join(
+            f"<a href='{html.escape(_link(run, beside))}'>{run.cell.seed}</a>" for run in one.runs[row.condition.name]
+        )
+        texts = [html.escape(text) for text in columns(row, one)]
+        body = "".join(f"<td>{text}</td>" for text in texts[:-1])
+        rows.append(f"<tr>{body}<td>{runs}</td><td class='{marked}'>{texts[-1]}</td></tr>")
+    parts.append(f"<table>{''.join(rows)}</table>")
+    parts.extend(f"<p>{html.escape(text)}</p>" for text in (*orders(one), *one.refused))
+    return parts
+
+
+HEADER = ("condition", "in", "the paper", "ours (95%)", "a seed each", "0.9 after", "curves", "verdict")
+
+
+def columns(row: Row, one: Finding) -> list[str]:
+    """A row's texts, without the links to its curves; the verdict last."""
+    ours = "" if row.mean is None else f"{row.mean.value:.3f} ({row.mean.low:.3f}…{row.mean.high:.3f})"
+    seeds = " · ".join(f"{value:.3f}" for value in row.values)
+    times = learned(one.runs[row.condition.name]) if not row.test else []
+    said = " · ".join("–" if t is None else f"{t.steps / 1e6:.2f} M, {t.seconds:.0f} s" for t in times)
+    return [row.condition.name, row.test or "training", str(row.told), ours, seeds, said, row.verdict]
+
+
+def orders(one: Finding) -> list[str]:
+    """The claims that one thing is better than another, each as a sentence."""
+    return [
+        f"“{order.words}”: {order.better} against {order.worse}"
+        + (f", {order.test}" if order.test else "")
+        + ("" if probability is None else f": better in {probability:.0%} of pairs of seeds")
+        + f": {said}."
+        for order, probability, said in one.orders
+    ]
+
+
+def markdown(findings: dict[str, list[Finding]], beside: Path) -> str:
+    """The tables of all experiments that have results; those that have none are named."""
+    lines = []
+    for name, found in findings.items():
+        lines.append(f"### Scale {name}: {SCALES[name].about}\n\n{summary(found)}\n")
+        missing = [one.experiment.name for one in found if not any(one.runs.values())]
+        if missing:
+            lines.append(f"Not yet run: {', '.join(missing)}.\n")
+        for one in (one for one in found if any(one.runs.values())):
+            of = one.experiment
+            lines.append(f"**{of.title}** ({of.where}; `daxlab paper run {of.name} --scale {name}`; {made_by(one)})\n")
+            lines.append(f"| {' | '.join(HEADER)} |\n|{' --- |' * len(HEADER)}")
+            for row in one.rows:
+                texts = [text.replace("|", "\\|") for text in columns(row, one)]
+                runs = " ".join(f"[{r.cell.seed}]({_link(r, beside)})" for r in one.runs[row.condition.name])
+                lines.append(f"| {' | '.join((*texts[:-1], runs, texts[-1]))} |")
+            lines.append("")
+            lines.extend(f"- {text}" for text in (*orders(one), *one.refused))
+            lines.append("")
+    return "\n".join(lines)
+
+
+def made_by(one: Finding) -> str:
+    """Commits and machines of its runs."""
+    runs = [run for some in one.runs.values() for run in some]
+    commits = sorted({run.result["commit"] for run in runs})
+    machines = sorted({run.result["machine"]["device"] for run in runs})
+    return f"{', '.join(commits)}; {', '.join(machines)}"
+
+
+def _link(run: Run, beside: Path) -> str:
+    return Path(os.path.relpath(run.cell.curve, beside)).as_posix()
+
+
+def draw(one: Finding) -> bytes:
+    """Learning curves with bands at equal steps, and tests as bars with the paper's values beside them; a PNG."""
+    from matplotlib.figure import Figure
+
+    tests = list(dict.fromkeys(row.test for row in one.rows))
+    figure = Figure(figsize=(11, 4), dpi=110, layout="constrained")
+    curves, bars = figure.subplots(1, 2)
+    colour = {name: f"C{i % 10}" for i, name in enumerate(one.runs)}
+    for i, (name, runs) in enumerate(one.runs.items()):
+        told = band([run.log for run in runs])
+        if told is None:
+            continue
+        steps, style = told.steps / 1e6, "-" if i < 10 else "--"
+        curves.plot(steps, told.middle, style, color=colour[name], label=name)
+        low, high = told.middle - told.error, told.middle + told.error
+        curves.fill_between(steps, low, high, color=colour[name], alpha=0.2, linewidth=0)
+    curves.set(xlabel="million steps", ylabel="success in training (mean ± s.e.)", ylim=(0, 1.02))
+    curves.legend(fontsize=7, loc="upper left")
+    _bars(bars, one, tests)
+    data = io.BytesIO()
+    figure.savefig(data, format="png")
+    return data.getvalue()
+
+
+def _bars(axes: Any, one: Finding, tests: list[str]) -> None:
+    """Ours as bars, one colour a test; the paper's number as a diamond."""
+    place = {name: i for i, name in enumerate(one.runs)}
+    width = 0.8 / len(tests)
+    for i, test in enumerate(tests):
+        rows = [row for row in one.rows if row.test == test]
+        at = [place[row.condition.name] + (i - (len(tests) - 1) / 2) * width for row in rows]
+        shown = [(x, row.mean) for x, row in zip(at, rows, strict=True) if row.mean is not None]
+        axes.bar(
+            [x for x, _ in shown],
+            [m.value for _, m in shown],
+            width * 0.9,
+            yerr=[[m.value - m.low for _, m in shown], [m.high - m.value for _, m in shown]],
+            label=test or "training",
+            capsize=2,
+        )
+        told = [(x, row.told.value) for x, row in zip(at, rows, strict=True) if row.told.value is not None]
+        axes.plot([x for x, _ in told], [v for _, v in told], "kD", markersize=5, label="" if i else "the paper")
+    axes.set(ylabel="success, weights frozen", ylim=(0, 1.02))
+    axes.set_xticks(list(place.values()), list(place), rotation=30, ha="right", fontsize=7)
+    axes.legend(fontsize=7, loc="lower right")

@@ -1,0 +1,201 @@
+"""The runs of a grid, one after another, side by side on one machine, or on a Ray cluster.
+
+A run that a lost worker left goes on from its last checkpoint, a finished one is never run again, and one that cannot
+be run (its place is taken by another config, say) is named and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from daxlab.errors import DaxlabError, need
+from daxlab.experiments import grid
+from daxlab.experiments.grid import Cell, State
+from daxlab.learning.config import from_json, to_json
+
+RETRIES = 3
+"""How often a run whose worker died is taken up again."""
+LOOK = 2.0
+"""Seconds between two looks at the runs."""
+
+Watch = Callable[[Sequence[Cell]], None]
+"""Shows how the runs are getting on."""
+
+
+class Failures(dict[str, str]):
+    """Why runs were not brought to their end, by name."""
+
+
+def in_order(cells: Sequence[Cell], budget: float | None, quiet: bool = False) -> Failures:
+    """One after another in this process."""
+    deadline = _deadline(budget)
+    failures = Failures()
+    for i, cell in enumerate(cells):
+        if grid.state(cell).what == "finished":
+            continue
+        if deadline - time.monotonic() <= 0:
+            break
+        if not quiet:
+            print(f"{i + 1} of {len(cells)}: {cell.name}", flush=True)
+        try:
+            grid.run(cell, None if budget is None else deadline - time.monotonic(), quiet)
+        except DaxlabError as error:
+            failures[cell.name] = str(error)
+    return failures
+
+
+def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: Watch) -> Failures:
+    """In so many processes at a time, each with a share of the processor's threads."""
+    if jobs < 1:
+        raise DaxlabError(f"jobs is {jobs}; at least 1 is needed")
+    deadline = _deadline(budget)
+    waiting = [cell for cell in cells if grid.state(cell).what != "finished"]
+    tries: dict[str, int] = {}
+    working: dict[str, tuple[Cell, subprocess.Popen[str]]] = {}
+    failures = Failures()
+    try:
+        while waiting or working:
+            while waiting and len(working) < jobs and time.monotonic() < deadline:
+                cell = waiting.pop(0)
+                left = None if budget is None else deadline - time.monotonic()
+                tries[cell.name] = tries.get(cell.name, 0) + 1
+                working[cell.name] = cell, _worker(cell, left)
+            if not working:
+                break
+            time.sleep(LOOK / 4)
+            for name, (cell, process) in list(working.items()):
+                if process.poll() is None:
+                    continue
+                del working[name]
+                said = process.communicate()[1].strip()
+                if process.returncode == 2:
+                    failures[name] = said.splitlines()[-1] if said else "it refused"
+                elif process.returncode != 0 and tries[name] <= RETRIES:
+                    waiting.append(cell)
+                elif process.returncode != 0:
+                    failures[name] = f"its worker died {tries[name]} times; last words: {said[-200:] or 'none'}"
+            watch(cells)
+    finally:
+        for _, process in working.values():
+            process.terminate()
+        for _, process in working.values():
+            process.communicate()
+    return failures
+
+
+def on_ray(
+    cells: Sequence[Cell], cpus: float, gpus: float, address: str | None, budget: float | None, watch: Watch
+) -> Failures:
+    """As Ray tasks with the resources asked for; results and work folders must be on a disk that all workers share."""
+    try:
+        import ray
+    except ImportError as error:
+        raise need("ray", "cluster") from error
+    ray.init(address=address, log_to_driver=False, ignore_reinit_error=True, include_dashboard=False)
+    deadline = _deadline(budget)
+    # Ray itself takes up a task whose worker died; the task then goes on from its checkpoint.
+    task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, retry_exceptions=False)(_on_worker)
+    failures = Failures()
+    pending = {}
+    try:
+        for cell in cells:
+            if grid.state(cell).what != "finished":
+                pending[task.remote(_absolute(cell), None if budget is None else deadline - time.monotonic())] = cell
+        while pending:
+            done, _ = ray.wait(list(pending), timeout=LOOK)
+            for reference in done:
+                cell = pending.pop(reference)
+                try:
+                    refused = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    refused = f"its worker died more than {RETRIES} times ({type(error).__name__})"
+                if refused:
+                    failures[cell.name] = refused
+            watch(cells)
+    finally:
+        for reference in pending:
+            ray.cancel(reference)
+        ray.shutdown()
+    return failures
+
+
+def _on_worker(cell: Cell, budget: float | None) -> str:
+    """One run in a Ray worker; returns why it cannot be run, or nothing."""
+    try:
+        grid.run(cell, budget, quiet=True)
+    except DaxlabError as error:
+        return str(error)
+    return ""
+
+
+def _absolute(cell: Cell) -> Cell:
+    """Workers have a working folder of their own."""
+    return replace(cell, results=cell.results.resolve(), work=cell.work.resolve())
+
+
+def _deadline(budget: float | None) -> float:
+    return float("inf") if budget is None else time.monotonic() + budget
+
+
+def _worker(cell: Cell, budget: float | None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "daxlab.experiments.runner", to_text(cell, budget)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+    )
+
+
+def to_text(cell: Cell, budget: float | None) -> str:
+    """A run for a worker's command line."""
+    plain = {name: getattr(cell, name) for name in ("scale", "key", "seed", "tests", "episodes")}
+    paths = {"results": str(cell.results), "work": str(cell.work)}
+    return json.dumps(plain | paths | {"config": to_json(cell.config), "budget": budget})
+
+
+def from_text(text: str) -> tuple[Cell, float | None]:
+    """The run that `to_text` made it from."""
+    data: dict[str, Any] = json.loads(text)
+    budget = data.pop("budget")
+    paths = {name: Path(data[name]) for name in ("results", "work")}
+    return Cell(**data | paths | {"config": from_json(data["config"]), "tests": tuple(data["tests"])}), budget
+
+
+def main() -> None:
+    """One run in a process of its own."""
+    cell, budget = from_text(sys.argv[1])
+    try:
+        grid.run(cell, budget, quiet=True)
+    except DaxlabError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+def table(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """A row a run."""
+    rows = []
+    for cell in cells:
+        told: State = grid.state(cell)
+        rows.append(
+            {
+                "run": cell.name,
+                "state": told.what,
+                "steps": f"{told.steps / 1e6:.2f} of {cell.config.steps / 1e6:g} M" if told.steps else "",
+                "success": "" if told.success is None else f"{told.success:.3f}",
+                "why": told.why,
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,327 @@
+"""The paper's tables as data, runs of them that are killed, and what is said of them."""
+
+import dataclasses
+import errno
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from daxlab.cli import main
+from daxlab.errors import DaxlabError
+from daxlab.experiments import claims, findings, grid, report, runner
+from daxlab.experiments.claims import Told
+from daxlab.experiments.grid import Cell
+from daxlab.experiments.paper import EXPERIMENTS, experiment
+from daxlab.experiments.scales import DESK_MEMORY, SCALES, scale
+from daxlab.experiments.statistics import Mean
+from daxlab.learning.config import change
+from daxlab.levels.registry import get
+from tests.small import DESK, small
+
+UPDATES = 400
+
+
+def cell(tmp_path, seed=0, steps=24 * UPDATES, **options):
+    config = change(small("lstm"), steps=steps, log_steps=24 * 100, seed=seed, save_minutes=0.01, **options)
+    return Cell("desk", "tiny", seed, config, (DESK,), 8, tmp_path / "results", tmp_path / "work")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nothing happened to."""
+    done = cell(tmp_path_factory.mktemp("whole"))
+    assert grid.run(done, quiet=True).what == "finished"
+    return done
+
+
+def told(of):
+    """What a result says that does not depend on the clock."""
+    result = json.loads(of.result.read_text())
+    lines = [{k: v for k, v in line.items() if "second" not in k} for line in map(json.loads, of.curve.open())]
+    return [result[name] for name in ("success", "steps", "tests", "config")], lines
+
+
+# --- the data -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("at", SCALES.values(), ids=lambda at: at.name)
+def test_every_condition_can_be_trained_and_tested_at_every_scale(name, at):
+    of = experiment(name)
+    assert len({condition.name for condition in of.conditions}) == len(of.conditions)
+    for condition in of.conditions:
+        config = at.config(of, condition, 3)
+        assert config.seed == 3
+        for test in condition.tests:
+            assert get(at.level(test.level)).actions == config.spec.actions
+            assert get(at.level(test.level)).picture == config.spec.picture
+    assert all(row.verdict == findings.NOT_RUN for row in findings.finding(at, of).rows) or at.name != "paper"
+
+
+def test_a_condition_differs_from_the_next_in_what_it_says():
+    of = experiment("architectures")
+    lstm, again = (scale("paper").config(of, of.condition(name), 0) for name in ("LSTM", "LSTM + R"))
+    assert (lstm.agent.reconstruction, again.agent.reconstruction) == (False, True)
+    assert change(again, agent__reconstruction=False) == lstm
+    assert (lstm.steps, lstm.rooms) == (10**9, 1024)
+    for at, sizes in (("paper", (1024, 100)), ("desk", (DESK_MEMORY[1024], DESK_MEMORY[100]))):
+        for name, size in zip(("DCEM mem=1024 + R", "DCEM mem=100 + R"), sizes, strict=True):
+            config = scale(at).config(of, of.condition(name), 0)
+            assert (config.agent.core, config.agent.memory.size) == ("dcem", size)
+
+
+def test_the_best_agent_is_the_papers_at_the_papers_scale_alone():
+    of = experiment("novel")
+    cores = {at: scale(at).config(of, of.conditions[0], 0).agent.core for at in SCALES}
+    assert cores == {"desk": "dcem_match", "lite": "dcem_match", "paper": "dcem"}
+
+
+def test_a_config_that_two_tables_share_is_run_once_and_tested_for_both():
+    of = experiment("novel")
+    twenty = grid.cell_of(scale("lite"), of, of.condition("|G| = 20"), 0)
+    reads = experiment("reads")
+    same = grid.cell_of(scale("lite"), reads, reads.condition("objects, k = 8"), 0)
+    assert (twenty.key, twenty.tests) == (same.key, same.tests)
+    other = grid.cell_of(scale("lite"), reads, reads.condition("objects, k = 4"), 0)
+    assert other.key != same.key
+
+
+def test_unknown_names_are_refused(capsys):
+    for words, said in (
+        (["run", "architecture"], "did you mean architectures"),
+        (["run", "slow", "--scale", "dask"], "did you mean desk"),
+        (["run", "slow", "--only", "LSTN"], "did you mean LSTM"),
+        (["run", "slow", "--on", "roy"], "did you mean ray"),
+        (["run", "slow", "--seeds", "0"], "at least 1"),
+        (["run", "slow", "--jobs", "0"], "at least 1"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(["paper", *words])
+        assert stop.value.code == 2
+        assert said in capsys.readouterr().err
+
+
+# --- one run ------------------------------------------------------------------------------------------------------
+
+
+def test_a_finished_run_is_never_run_again(whole, monkeypatch):
+    before = whole.result.read_bytes(), whole.result.stat().st_mtime_ns
+    monkeypatch.setattr(grid, "train", None)
+    monkeypatch.setattr(grid, "evaluate", None)
+    assert grid.run(whole, quiet=True).what == "finished"
+    assert (whole.result.read_bytes(), whole.result.stat().st_mtime_ns) == before
+    assert not runner.in_order([whole], None, quiet=True)
+    result = grid.load(whole)
+    assert result["commit"]
+    assert result["machine"]["platform"] == "cpu"
+    assert result["tests"][DESK]["success"] == result["success"]
+
+
+def test_a_run_that_stopped_before_it_saved_begins_anew(whole, tmp_path):
+    half = cell(tmp_path)
+    half.folder.mkdir(parents=True)
+    (half.folder / "config.json").write_text((whole.folder / "config.json").read_text())
+    (half.folder / "log.jsonl").write_text('{"steps": 99')
+    assert grid.state(half).what == "unfinished"
+    grid.run(half, quiet=True)
+    assert told(half) == told(whole)
+
+
+def test_what_is_of_another_config_is_refused_and_kept(whole, tmp_path):
+    other = dataclasses.replace(whole, config=change(whole.config, agent__lstm=17))
+    before = whole.result.read_bytes()
+    assert grid.state(other).what == "refused"
+    with pytest.raises(DaxlabError, match="another config"):
+        grid.run(other, quiet=True)
+    assert whole.result.read_bytes() == before
+    longer = dataclasses.replace(whole, config=change(whole.config, steps=24 * 999))
+    assert "another config" in grid.state(longer).why
+    unfinished = dataclasses.replace(other, results=tmp_path)
+    with pytest.raises(DaxlabError, match="another config"):
+        grid.run(unfinished, quiet=True)
+    more = dataclasses.replace(whole, tests=(DESK, "desk/slow"))
+    assert "lacks the test 'desk/slow'" in grid.state(more).why
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"success": 1}', '{"config": {"level": 3}}'])
+def test_a_broken_result_is_named_and_kept(whole, tmp_path, text):
+    broken = dataclasses.replace(whole, results=tmp_path)
+    broken.result.parent.mkdir(parents=True)
+    broken.result.write_text(text)
+    assert grid.state(broken).what == "refused"
+    with pytest.raises(DaxlabError):
+        grid.run(broken, quiet=True)
+    assert broken.result.read_text() == text
+
+
+def test_a_full_disk_loses_nothing(whole, tmp_path, monkeypatch):
+    again = dataclasses.replace(whole, results=tmp_path)
+
+    def full(path, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grid, "write_whole", full)
+        with pytest.raises(DaxlabError, match="No space left on device"):
+            grid.run(again, quiet=True)
+    assert grid.state(again).what == "unfinished"
+    monkeypatch.setattr(grid, "train", None)
+    grid.run(again, quiet=True)
+    assert told(again) == told(whole)
+
+
+def test_two_workers_do_not_share_a_run(whole, tmp_path):
+    mine = dataclasses.replace(whole, results=tmp_path)
+    with grid._lock(mine), pytest.raises(DaxlabError, match="another worker"):
+        grid.run(mine, quiet=True)
+    assert grid.state(mine).what == "unfinished"
+
+
+# --- many runs ----------------------------------------------------------------------------------------------------
+
+
+def kill_once_saved(of, killed):
+    """Kill whoever is at this run, as soon as it has saved something."""
+    while not list(of.folder.glob("checkpoints/exact-*")):
+        time.sleep(0.005)
+    pid = int(grid._lock_path(of).read_text())
+    os.kill(pid, signal.SIGKILL)
+    (of.folder / "mark").touch()
+    killed.append((pid, max(int(path.name[6:]) for path in of.folder.glob("checkpoints/exact-*"))))
+
+
+@pytest.mark.parametrize("how", ["processes", "ray"])
+def test_a_killed_workers_run_goes_on_and_the_grid_completes(whole, tmp_path, how):
+    if how == "ray":
+        pytest.importorskip("ray")
+    victim, other = cell(tmp_path), cell(tmp_path, seed=1, steps=24 * 100)
+    killed = []
+    thread = threading.Thread(target=kill_once_saved, args=(victim, killed))
+    thread.start()
+    seen = set()
+
+    def watch(cells):
+        seen.update((row["run"], row["state"]) for row in runner.table(cells))
+
+    if how == "ray":
+        failures = runner.on_ray([victim, other], 1, 0, None, None, watch)
+    else:
+        failures = runner.side_by_side([victim, other], 2, None, watch)
+    thread.join()
+    assert not failures
+    (pid, updates), *_ = killed
+    assert pid != os.getpid()
+    assert 0 < updates < UPDATES
+    assert ("tiny seed 0", "running") in seen
+    assert (victim.folder / "mark").exists(), "it began anew"
+    assert grid.state(other).what == "finished"
+    assert told(victim) == told(whole)
+
+
+def test_a_refused_run_does_not_stop_the_others(whole, tmp_path):
+    bad = dataclasses.replace(whole, config=change(whole.config, agent__lstm=17))
+    assert "another config" in runner.in_order([bad, whole], None, quiet=True)[bad.name]
+    failures = runner.side_by_side([bad, whole], 2, None, lambda cells: None)
+    assert "another config" in failures[bad.name]
+
+
+def test_a_run_is_the_same_on_a_workers_command_line(whole):
+    assert runner.from_text(runner.to_text(whole, 3.5)) == (whole, 3.5)
+
+
+# --- what is said -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "ours", "verdict"),
+    [
+        (Told(value=0.98), None, findings.NOT_RUN),
+        (Told(value=0.98), Mean(0.95, 0.94, 0.96, 3), findings.REPRODUCED),
+        (Told(value=0.98), Mean(0.91, 0.90, 0.92, 3), findings.NOT),
+        (Told(value=0.33), Mean(0.50, 0.45, 0.55, 3), findings.NOT),
+        (Told(least=0.9), Mean(0.91, 0.5, 1.0, 3), findings.REPRODUCED),
+        (Told(least=0.9), Mean(0.89, 0.5, 1.0, 3), findings.NOT),
+        (Told(most=0.5), Mean(0.51, 0.5, 1.0, 3), findings.NOT),
+        (Told(words="better"), Mean(0.51, 0.5, 1.0, 3), ""),
+    ],
+)
+def test_verdicts(said, ours, verdict):
+    assert findings.verdict(said, ours) == verdict
+
+
+@pytest.fixture
+def made_up(tmp_path):
+    """Results of one table, partly there: two conditions, one of them with a single seed and one broken."""
+    at, of = scale("desk"), experiment("architectures")
+    for name, values in {"DCEM mem=1024 + R": [0.97, 0.99], "LSTM": [0.33, 0.35], "DCEM mem=1024": [0.3]}.items():
+        for seed, value in enumerate(values):
+            run = grid.cell_of(at, of, of.condition(name), seed, tmp_path)
+            run.result.parent.mkdir(parents=True, exist_ok=True)
+            lines = [{"steps": s * 10**5, "seconds": s, "success": min(value, s / 10)} for s in range(1, 21)]
+            run.curve.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            result = {"success": value, "steps": run.config.steps, "seconds": 20.0, "commit": "abc1234", "tests": {}}
+            whole_result = result | {"machine": {"device": "a <GPU>"}, "config": grid.to_json(run.config)}
+            run.result.write_text(json.dumps(whole_result))
+    grid.cell_of(at, of, of.condition("LSTM"), 2, tmp_path).result.write_text("{")
+    return tmp_path
+
+
+def test_a_report_of_partial_results(made_up):
+    found = report.build([scale("desk")], made_up)
+    one = found["desk"][0]
+    rows = {row.condition.name: row for row in one.rows}
+    assert rows["DCEM mem=1024 + R"].verdict == findings.REPRODUCED
+    assert rows["LSTM"].verdict == findings.REPRODUCED
+    assert rows["DNC mem=1024"].verdict == findings.NOT_RUN
+    assert [said for *_, said in one.orders] == [findings.REPRODUCED, findings.FEW, findings.NOT_RUN]
+    assert one.orders[0][1] == 1
+    assert len(one.refused) == 1
+    assert "no result" in one.refused[0]
+    page = report.page(found, made_up)
+    for text in ("Table 1", "0.980", "not yet run", "seed-0.jsonl", "data:image/png;base64,", "no result"):
+        assert text in page
+    assert "src='http" not in page
+    assert "1.10 M, 11 s" in page
+
+
+def test_the_tables_go_between_the_marks_of_a_page(made_up, tmp_path):
+    doc = tmp_path / "results.md"
+    doc.write_text("before\n")
+    found = report.build([scale("desk")], made_up)
+    with pytest.raises(DaxlabError, match="once each"):
+        report.write_doc(doc, found)
+    assert doc.read_text() == "before\n"
+    doc.write_text(f"before\n{report.BEGIN}\nstale\n{report.END}\nafter\n")
+    report.write_doc(doc, found)
+    text = doc.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "stale" not in text
+    assert "| LSTM | training | 0.33 (0.05) |" in text
+    assert "abc1234; a <GPU>" in text
+    assert (
+        "**Other numbers of objects than in training** (section 4.1, figure of the number of objects): not yet" in text
+    )
+
+
+def test_commands_that_only_look(made_up, tmp_path, capsys):
+    main(["paper", "list", "--results", str(made_up), "--json"])
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["architectures"]["desk"] == "5 of 33"
+    main(["paper", "status", "architectures", "--results", str(made_up), "--work", str(tmp_path / "w"), "--json"])
+    states = [row["state"] for row in json.loads(capsys.readouterr().out)]
+    assert (states.count("finished"), states.count("refused"), states.count("new")) == (5, 1, 27)
+    main(["paper", "report", "--results", str(made_up), "--out", str(tmp_path / "r.html"), "--scale", "desk"])
+    assert "reproduced" in capsys.readouterr().out
+    assert (tmp_path / "r.html").stat().st_size > 10_000
+
+
+def test_orders_are_between_conditions_that_exist():
+    of = experiment("slow")
+    wrong = dataclasses.replace(of, orders=(claims.Order("LSTM", "GRU"),))
+    with pytest.raises(DaxlabError, match="unknown condition"):
+        findings.finding(scale("desk"), wrong)
