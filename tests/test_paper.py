@@ -303,9 +303,7 @@ def test_the_tables_go_between_the_marks_of_a_page(made_up, tmp_path):
     assert "stale" not in text
     assert "| LSTM | training | 0.33 (0.05) |" in text
     assert "abc1234; a <GPU>" in text
-    assert (
-        "**Other numbers of objects than in training** (section 4.1, figure of the number of objects): not yet" in text
-    )
+    assert "Not yet run: number, novel," in text
 
 
 def test_commands_that_only_look(made_up, tmp_path, capsys):
