@@ -32,6 +32,7 @@ CASES = [
         ("dcem", {"k": 3, "dtype": "bfloat16"}),
         ("dcem_match", {}),
         ("dcem_match", {"skip_present": True, "query_gain": 0.3, "match_cosine": True}),
+        ("dcem_match", {"skip_present": True, "query_gain": 0.0, "match_cosine": True}),
         ("gtrxl", {}),
         ("gtrxl", {"size": 30, "dtype": "bfloat16"}),
     ]
@@ -254,11 +255,12 @@ def test_dcem_match_carries_the_match_of_view_and_recalled_view():
     x = inputs(2, ends=0.0)._replace(write=np.ones(LENGTH, bool))
     state, _ = run_unroll(core, core.initial(), x)
     query = np.stack([x.l[0], x.l[1]])
+    first = jax.tree.map(lambda field: field[0], x)
     # The read-out's layer passes one head's match on as it is, and nothing else.
     for head in range(2):
         passes = jnp.zeros((2, 7 + V, 7)).at[head, 7:, :V].set(jnp.eye(V)).reshape(-1, 7)
         told = eqx.tree_at(lambda c: c.latent_r.weight, core, passes)
-        match, reads = eqx.filter_jit(lambda c, ring: c._read(memory.table(ring), query, x.v[0]))(told, state.ring)
+        match, reads = eqx.filter_jit(lambda c, ring: c._read(memory.table(ring), query, first))(told, state.ring)
         recalled = sum(w * x.v[t] for w, t in zip(reads.weights[head], reads.times[head], strict=True))
         np.testing.assert_allclose(match[:V], x.v[0] * recalled, rtol=1e-4)
 

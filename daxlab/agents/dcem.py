@@ -15,7 +15,7 @@ read-out also carries the match v_t ⊙ Σ_j m̂^j of what is seen with what is 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -107,7 +107,9 @@ class DCEM(eqx.Module):
     def step(self, state: DCEMState, x: CoreInput) -> tuple[DCEMState, CoreOutput]:
         """One step: read, think, write."""
         ring = memory.begin(state.ring, x.first)
-        lstm, output = self._advance(reset(state.lstm, x.first), memory.table(ring), self._prepare(x), x)
+        lstm, prepared = reset(state.lstm, x.first), self._prepare(x)
+        read = self._read(memory.table(ring), self._query(prepared.query, lstm.h), x)
+        lstm, output = self._think(lstm, prepared, *read)
         ring = memory.write(ring, self._rows(x), x.write, after=output.e)
         return DCEMState(lstm, ring), output._replace(rows=(x.l, x.v))
 
@@ -118,12 +120,20 @@ class DCEM(eqx.Module):
         at = memory.moments(ring, x.first, x.write)
         window = memory.window(ring, rows, at, x.write)
 
-        def body(lstm: LSTMState, step: tuple[Prepared, CoreInput, memory.Moments]) -> tuple[LSTMState, CoreOutput]:
-            prepared, x, now = step
-            table = memory.table_at(window, now, self.config.size)
-            return self._advance(reset(lstm, x.first), table, prepared, x)
+        prepared = self._prepare(x)
 
-        lstm, output = jax.lax.scan(body, state.lstm, (self._prepare(x), x, at))
+        def read(h: Array | None, query: Array, x: CoreInput, now: memory.Moments) -> tuple[Array, Reads]:
+            return self._read(memory.table_at(window, now, self.config.size), self._query(query, h), x)
+
+        # A query that is what is heard does not depend on h: then all reads are done at once, and the scan only thinks.
+        early = None if self.asks_h else jax.vmap(lambda *step: read(None, *step))(prepared.query, x, at)
+
+        def body(lstm: LSTMState, step: Any) -> tuple[LSTMState, CoreOutput]:
+            prepared, x, now, early = step
+            lstm = reset(lstm, x.first)
+            return self._think(lstm, prepared, *(early or read(lstm.h, prepared.query, x, now)))
+
+        lstm, output = jax.lax.scan(body, state.lstm, (prepared, x, at, early))
         return DCEMState(lstm, memory.close(ring, rows, at, x.write)), output._replace(rows=(x.l, x.v))
 
     def _rows(self, x: CoreInput) -> tuple[Array, Array]:
@@ -137,22 +147,28 @@ class DCEM(eqx.Module):
             query = self.config.query_gain * query + x.l[..., None, :]
         return Prepared(query, self.latent_x(inputs))
 
-    def _advance(
-        self, lstm: LSTMState, table: memory.Table, prepared: Prepared, x: CoreInput
-    ) -> tuple[LSTMState, CoreOutput]:
+    @property
+    def asks_h(self) -> bool:
+        """Whether what is asked of the memory depends on h."""
+        return not self.match or self.config.query_gain != 0
+
+    def _query(self, prepared: Float[Array, "n l"], h: Float[Array, " h"] | None) -> Float[Array, "n l"]:
+        if h is None or not self.asks_h:
+            return prepared
         gain = self.config.query_gain if self.match else 1.0
-        query = prepared.query + gain * self.query_h(lstm.h).reshape(prepared.query.shape)
-        if self.config.skip_present:
-            table = memory.without(table, x.l)
-        latent, reads = self._read(table, query, x.v)
-        e = jax.nn.relu(prepared.latent + self.latent_h(lstm.h) + latent)
+        return prepared + gain * self.query_h(h).reshape(prepared.shape)
+
+    def _think(
+        self, lstm: LSTMState, prepared: Prepared, read: Float[Array, " e"], reads: Reads
+    ) -> tuple[LSTMState, CoreOutput]:
+        e = jax.nn.relu(prepared.latent + self.latent_h(lstm.h) + read)
         lstm = self.cell(lstm, e)
         return lstm, CoreOutput(e, lstm.h, reads, ())
 
-    def _read(
-        self, table: memory.Table, query: Float[Array, "n l"], v: Float[Array, " v"]
-    ) -> tuple[Float[Array, " e"], Reads]:
+    def _read(self, table: memory.Table, query: Float[Array, "n l"], x: CoreInput) -> tuple[Float[Array, " e"], Reads]:
         """What the memory adds to the latent, and where it was read."""
+        if self.config.skip_present:
+            table = memory.without(table, x.l)
         recalled = memory.recall(table, query, self.config.k)
         weights = masked_softmax(self.config.sharpness * recalled.similarity, recalled.valid)
         memories = weights[..., None] * memory.gather(table, 1, recalled.rows)
@@ -160,8 +176,8 @@ class DCEM(eqx.Module):
         if not self.match:
             return self.latent_r(r.reshape(-1)), Reads(weights, recalled.time)
         seen_before = jnp.sum(memories, axis=1)
-        r = jnp.concatenate([r, v * seen_before], axis=-1)
+        r = jnp.concatenate([r, x.v * seen_before], axis=-1)
         latent = self.latent_r(r.reshape(-1))
         if self.latent_c is not None:
-            latent += self.latent_c(memory.unit(seen_before) @ memory.unit(v))
+            latent += self.latent_c(memory.unit(seen_before) @ memory.unit(x.v))
         return latent, Reads(weights, recalled.time)
