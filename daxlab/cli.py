@@ -14,6 +14,7 @@ import tyro
 from daxlab.cli_assets import ASSETS, Assets
 from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
 from daxlab.cli_demo import Demo
+from daxlab.cli_serve import Serve
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
 from daxlab.cli_weights import Export, Pretrained, Probe
@@ -158,6 +159,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "pretrained": Pretrained,
     "agents": Agents,
     "film": Film,
+    "serve": Serve,
     "assets": Assets,
     "bench": Bench,
 }

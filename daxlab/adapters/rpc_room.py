@@ -1,0 +1,178 @@
+"""A room behind the wire: one compiled program for all worlds of a level, whatever their picture and their length.
+
+The program gives the scene, not the picture: the Numba renderer draws that from it, at any size and only when it is
+asked for. The time limit is kept here, too. So a second client of a level never waits for the compiler.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Bool, Float, Int, UInt8, UInt32
+
+from daxlab.levels import episode
+from daxlab.levels.cast import things
+from daxlab.levels.env import Env
+from daxlab.levels.episode import RUNNING, Episode
+from daxlab.levels.spec import Level
+from daxlab.levels.vocabulary import decode
+from daxlab.render import setup
+from daxlab.render.cpu import draw_scene
+from daxlab.render.scene import Scene
+from daxlab.world.control import CONTROLS
+from daxlab.world.sight import aimed
+
+ENDLESS = 2**30
+"""Steps of an episode to the program; the room itself keeps the time."""
+CROSS, CROSS_IN_REACH = (150, 150, 150), (70, 255, 70)
+"""Colours of the cross-hair."""
+
+
+class View(NamedTuple):
+    """What the program tells of a state."""
+
+    scene: Scene
+    text: Int[Array, " length"]
+    reward: Float[Array, ""]
+    outcome: Int[Array, ""]
+    clock: Int[Array, ""]
+    reachable: Bool[Array, ""]
+    """The hand holds an object or would grip one."""
+
+
+class Program:
+    """A level's start and step, compiled, and what its pictures are drawn with."""
+
+    def __init__(self, level: Level) -> None:
+        env = Env(level)
+
+        def view(state: Episode) -> View:
+            reachable = (state.world.held >= 0) | (
+                aimed(level.physics, state.props, state.world, level.physics.reach) >= 0
+            )
+            told = (episode.text(level, state), state.reward, state.outcome, state.clock, reachable)
+            return View(env.scene(state), *told)
+
+        def start(key: UInt32[Array, " 2"]) -> tuple[Episode, View]:
+            state = env.start(jnp.asarray(key))
+            return state, view(state)
+
+        def step(state: Episode, controls: Float[Array, " 9"]) -> tuple[Episode, View]:
+            state = episode.advance(level, state, controls)
+            return state, view(state)
+
+        self.level = level
+        self.start, self.step = jax.jit(start), jax.jit(step)
+        self.table = setup.table(things(level))
+
+    def warm_up(self) -> None:
+        """Compile everything, so that no client waits later."""
+        room = Room(self, first_key(0, 0), 8, 6, 1)
+        room.begin()
+        room.step({})
+        room.picture()
+
+
+def alike(level: Level) -> Level:
+    """The level less what its program does not depend on; equal for levels that share one."""
+    return replace(level, name="serve/any", episode_steps=ENDLESS, picture=(96, 72))
+
+
+@functools.cache
+def program(level: Level) -> Program:
+    """The program of an `alike` level, made and compiled on its first use."""
+    made = Program(level)
+    made.warm_up()
+    return made
+
+
+def first_key(seed: int, episode_id: int) -> UInt32[np.ndarray, " 2"]:
+    """The key of a world's first episode: any two whole numbers of 64 bits.
+
+    With episode 0, a seed of 32 bits gives the episodes that the other adapters have for it.
+    """
+    if episode_id == 0 and 0 <= seed < 2**32:
+        return np.array([0, seed], np.uint32)
+    return np.random.SeedSequence([seed % 2**64, episode_id % 2**64]).generate_state(2, np.uint32)
+
+
+class Room:
+    """Episode after episode of one room, as its one client plays them."""
+
+    def __init__(self, made: Program, key: Any, width: int, height: int, limit: int, cross: bool = False) -> None:
+        """``limit`` is the longest episode in steps; ``cross`` puts a cross-hair into the pictures."""
+        self.next_key = key
+        """Of the episode that begins next."""
+        self.running = False
+        """An episode is being played. If not, the next request for a step begins one."""
+        self.ended_for_good = False
+        """The last episode ended with an answer, and not because its time ran out."""
+        self.size = (width, height)
+        self.limit = limit
+        self.cross = cross
+        self._program = made
+        self._controls = np.zeros(len(CONTROLS), np.float32)
+        self._state: Episode | None = None
+        self._view: View | None = None
+
+    @property
+    def text(self) -> str:
+        """The text channel."""
+        return decode(np.asarray(self._seen().text))
+
+    @property
+    def reward(self) -> float:
+        """Of the last step; 0 at an episode's begin."""
+        return float(self._seen().reward)
+
+    def begin(self) -> None:
+        """Begin the next episode, with all controls at rest."""
+        self._state, self._view = self._program.start(self.next_key)
+        self.next_key = self._state.key
+        self._controls = np.zeros(len(CONTROLS), np.float32)
+        self.running = True
+
+    def step(self, changes: Mapping[int, float]) -> None:
+        """One step with the controls as they were, but for the changes (by place in `CONTROLS`)."""
+        # A new array: the compiled step may still read the last one.
+        self._controls = self._controls.copy()
+        for place, value in changes.items():
+            self._controls[place] = value
+        self._state, self._view = self._program.step(self._state, self._controls)
+        self.ended_for_good = int(self._view.outcome) != RUNNING
+        self.running = not self.ended_for_good and int(self._view.clock) < self.limit
+
+    def interrupt(self) -> None:
+        """End the episode here, if one is running; what is seen stays, but earns nothing."""
+        if self.running:
+            self._view = self._seen()._replace(reward=jnp.zeros(()))
+        self.running = self.ended_for_good = False
+
+    def picture(self) -> UInt8[np.ndarray, "height width 3"]:
+        """What the agent sees."""
+        seen = self._seen()
+        rgb = draw_scene(seen.scene, self._program.table, *self.size)
+        if self.cross:
+            draw_cross(rgb, bool(seen.reachable))
+        return rgb
+
+    def _seen(self) -> View:
+        if self._view is None:
+            raise RuntimeError("no episode has begun")
+        return self._view
+
+
+def draw_cross(rgb: UInt8[np.ndarray, "height width 3"], reachable: bool) -> None:
+    """A small cross in the middle of a picture, lit if something is within reach."""
+    height, width = rgb.shape[:2]
+    arm = max(1, height // 36)
+    colour = CROSS_IN_REACH if reachable else CROSS
+    rgb[height // 2, max(0, width // 2 - arm) : width // 2 + arm + 1] = colour
+    rgb[max(0, height // 2 - arm) : height // 2 + arm + 1, width // 2] = colour
