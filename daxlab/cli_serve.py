@@ -28,6 +28,8 @@ class Serve:
         """Serve until told to stop."""
         # A room at a time is quicker on the CPU, and a step need not wake another thread.
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        # What gRPC has to say, we say in a sentence.
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         import jax
 
         jax.config.update("jax_cpu_enable_async_dispatch", False)

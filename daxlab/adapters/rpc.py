@@ -71,6 +71,7 @@ class Server:
         self._programs: dict[Level, Program] = {}
         # One thread: two compilers at a time would only leave less for those who play.
         self._compiler = ThreadPoolExecutor(1, "compile")
+        self._clients: set[asyncio.Task[Any]] = set()
         self._server: Any = None
 
     async def __aenter__(self) -> Server:
@@ -90,22 +91,33 @@ class Server:
                 self.port = self._server.add_secure_port(address, grpc.local_server_credentials())
         except RuntimeError:
             raise DaxlabError(
-                f"cannot listen at {address}; another program may, or the host is not this machine"
+                f"cannot listen at {address}; another program may be there, or the host is not ours"
             ) from None
         await self._server.start()
         return self
 
     async def __aexit__(self, *_: Any) -> None:
+        # Told one by one; gRPC would cut them off, and say so on standard error.
+        for task in self._clients:
+            task.cancel()
+        if self._clients:
+            await asyncio.wait(self._clients, timeout=1.0)
         await self._server.stop(grace=None)
         self._compiler.shutdown(wait=False, cancel_futures=True)
 
     async def _process(self, _: Any, context: Any) -> None:
         """One client, from its first message to its last."""
-        session = Session(self.worlds)
+        session, task = Session(self.worlds), asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
         try:
             while (data := await context.read()) is not grpc.aio.EOF:
                 await context.write(await self._answer(session, data))
+        except (asyncio.CancelledError, grpc.aio.BaseError):
+            # The client is gone, or the server is about to be.
+            context.set_code(grpc.StatusCode.UNAVAILABLE)
         finally:
+            self._clients.discard(task)
             session.end()
 
     async def _answer(self, session: Session, data: bytes) -> Any:

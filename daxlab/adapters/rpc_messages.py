@@ -39,8 +39,8 @@ ACTIONS = (
 """The release's names of `daxlab.world.control.CONTROLS`, in the same order and with the same signs: positive is right,
 forward, right, *down*, …, towards the eye, closed."""
 OBSERVATIONS = ("RGB_INTERLEAVED", "TEXT", "reward")
-"""`reward` is a name that the protocol's adaptor reserves. So is `discount`, which is not here: the adaptor makes it from
-the state, and so that it is None at an episode's begin, as dm_env demands; an observation it would hand out there, too."""
+"""`reward` is a name that the protocol's adaptor reserves. So is `discount`, which is not here: the adaptor makes it
+from the state, with None at an episode's begin, as dm_env demands. An observation it would hand out there, too."""
 
 RGB, TEXT, REWARD = (1 + place for place in range(len(OBSERVATIONS)))
 """Numbers of the observations. Those of the actions are their places in `ACTIONS`, plus one."""

@@ -7,7 +7,8 @@ asked for. The time limit is kept here, too. So a second client of a level never
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Bool, Float, Int, UInt8, UInt32
+from jaxtyping import Float, Int, UInt8, UInt32
 
 from daxlab.levels import episode
 from daxlab.levels.cast import things
@@ -29,6 +30,8 @@ from daxlab.render.scene import Scene
 from daxlab.world.control import CONTROLS
 from daxlab.world.sight import aimed
 
+Parcels = tuple[Any, ...]
+"""Long arrays, one a type: see `Parcel`."""
 ENDLESS = 2**30
 """Steps of an episode to the program; the room itself keeps the time."""
 CROSS, CROSS_IN_REACH = (150, 150, 150), (70, 255, 70)
@@ -39,12 +42,41 @@ class View(NamedTuple):
     """What the program tells of a state."""
 
     scene: Scene
-    text: Int[Array, " length"]
-    reward: Float[Array, ""]
-    outcome: Int[Array, ""]
-    clock: Int[Array, ""]
-    reachable: Bool[Array, ""]
-    """The hand holds an object or would grip one."""
+    text: Int[Any, " length"]
+    reward: Float[Any, ""]
+    outcome: Int[Any, ""]
+    clock: Int[Any, ""]
+    reachable: Int[Any, ""]
+    """1 if the hand holds an object or would grip one."""
+
+
+class Parcel:
+    """Trees of many small arrays as one long array a type: to hand over fifty would take longer than the step."""
+
+    def __init__(self, example: Any) -> None:
+        """For trees like this one."""
+        leaves, self._tree = jax.tree.flatten(example)
+        self._shapes = [leaf.shape for leaf in leaves]
+        self._kinds = sorted({leaf.dtype for leaf in leaves}, key=str)
+        self._kind_of = [self._kinds.index(leaf.dtype) for leaf in leaves]
+        ends = [0] * len(self._kinds)
+        self._slices = []
+        for shape, kind in zip(self._shapes, self._kind_of, strict=True):
+            begin, ends[kind] = ends[kind], ends[kind] + math.prod(shape)
+            self._slices.append(slice(begin, ends[kind]))
+
+    def pack(self, tree: Any) -> Parcels:
+        """One long array a type."""
+        leaves = jax.tree.leaves(tree)
+        groups: list[list[Array]] = [[] for _ in self._kinds]
+        for leaf, kind in zip(leaves, self._kind_of, strict=True):
+            groups[kind].append(jnp.ravel(leaf).astype(self._kinds[kind]))
+        return tuple(jnp.concatenate(group) for group in groups)
+
+    def unpack(self, parcels: Sequence[Any]) -> Any:
+        """The tree, of whatever arrays these are."""
+        places = zip(self._shapes, self._kind_of, self._slices, strict=True)
+        return jax.tree.unflatten(self._tree, [parcels[kind][cut].reshape(shape) for shape, kind, cut in places])
 
 
 class Program:
@@ -54,22 +86,25 @@ class Program:
         env = Env(level)
 
         def view(state: Episode) -> View:
-            reachable = (state.world.held >= 0) | (
-                aimed(level.physics, state.props, state.world, level.physics.reach) >= 0
-            )
+            grips = aimed(level.physics, state.props, state.world, level.physics.reach) >= 0
+            reachable = ((state.world.held >= 0) | grips).astype(jnp.int32)
             told = (episode.text(level, state), state.reward, state.outcome, state.clock, reachable)
             return View(env.scene(state), *told)
 
-        def start(key: UInt32[Array, " 2"]) -> tuple[Episode, View]:
-            state = env.start(jnp.asarray(key))
-            return state, view(state)
+        def packed(state: Episode) -> tuple[Parcels, Parcels]:
+            return self.states.pack(state), self.views.pack(view(state))
 
-        def step(state: Episode, controls: Float[Array, " 9"]) -> tuple[Episode, View]:
-            state = episode.advance(level, state, controls)
-            return state, view(state)
+        def start(key: UInt32[Array, " 2"]) -> tuple[Parcels, Parcels]:
+            return packed(env.start(jnp.asarray(key)))
 
-        self.level = level
+        def step(state: Parcels, controls: Float[Array, " 9"]) -> tuple[Parcels, Parcels]:
+            return packed(episode.advance(level, self.states.unpack(state), controls))
+
+        example = jax.eval_shape(env.start, jax.ShapeDtypeStruct((2,), jnp.uint32))
+        self.states, self.views = Parcel(example), Parcel(jax.eval_shape(view, example))
         self.start, self.step = jax.jit(start), jax.jit(step)
+        self.key = jax.jit(lambda state: self.states.unpack(state).key)
+        """Of the next episode."""
         self.table = setup.table(things(level))
 
     def warm_up(self) -> None:
@@ -119,13 +154,14 @@ class Room:
         self.cross = cross
         self._program = made
         self._controls = np.zeros(len(CONTROLS), np.float32)
-        self._state: Episode | None = None
+        self.state: Parcels = ()
+        """All there is to know, packed; the wire gives none of it away."""
         self._view: View | None = None
 
     @property
     def text(self) -> str:
         """The text channel."""
-        return decode(np.asarray(self._seen().text))
+        return decode(self._seen().text)
 
     @property
     def reward(self) -> float:
@@ -134,8 +170,8 @@ class Room:
 
     def begin(self) -> None:
         """Begin the next episode, with all controls at rest."""
-        self._state, self._view = self._program.start(self.next_key)
-        self.next_key = self._state.key
+        self._take(self._program.start(self.next_key))
+        self.next_key = self._program.key(self.state)
         self._controls = np.zeros(len(CONTROLS), np.float32)
         self.running = True
 
@@ -145,14 +181,14 @@ class Room:
         self._controls = self._controls.copy()
         for place, value in changes.items():
             self._controls[place] = value
-        self._state, self._view = self._program.step(self._state, self._controls)
-        self.ended_for_good = int(self._view.outcome) != RUNNING
-        self.running = not self.ended_for_good and int(self._view.clock) < self.limit
+        seen = self._take(self._program.step(self.state, self._controls))
+        self.ended_for_good = int(seen.outcome) != RUNNING
+        self.running = not self.ended_for_good and int(seen.clock) < self.limit
 
     def interrupt(self) -> None:
         """End the episode here, if one is running; what is seen stays, but earns nothing."""
         if self.running:
-            self._view = self._seen()._replace(reward=jnp.zeros(()))
+            self._view = self._seen()._replace(reward=np.zeros(()))
         self.running = self.ended_for_good = False
 
     def picture(self) -> UInt8[np.ndarray, "height width 3"]:
@@ -162,6 +198,11 @@ class Room:
         if self.cross:
             draw_cross(rgb, bool(seen.reachable))
         return rgb
+
+    def _take(self, told: tuple[Parcels, Parcels]) -> View:
+        self.state, view = told
+        self._view = seen = self._program.views.unpack([np.asarray(part) for part in view])
+        return seen
 
     def _seen(self) -> View:
         if self._view is None:
