@@ -135,7 +135,9 @@ def first_key(seed: int, episode_id: int) -> UInt32[np.ndarray, " 2"]:
     """
     if episode_id == 0 and 0 <= seed < 2**32:
         return np.array([0, seed], np.uint32)
-    return np.random.SeedSequence([seed % 2**64, episode_id % 2**64]).generate_state(2, np.uint32)
+    # Four words whatever the numbers: SeedSequence itself would take 2³² and 0 for 0 and 1.
+    words = [number >> shift & 0xFFFFFFFF for number in (seed, episode_id) for shift in (0, 32)]
+    return np.random.SeedSequence(words).generate_state(2, np.uint32)
 
 
 class Room:
