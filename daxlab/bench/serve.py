@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,8 +74,8 @@ def server(max_worlds: int) -> Iterator[tuple[int, int]]:
             process.wait()
 
 
-def join(port: int, level: str, width: int, height: int, seed: int) -> tuple[Any, Any]:
-    """A world of its own, joined as the release's client does it: the environment and its channel."""
+def join(port: int, level: str, width: int, height: int, seed: int) -> tuple[Any, Callable[[], None]]:
+    """A world of its own, joined as the release's client does it: the environment, and a way to hang up."""
     try:
         import grpc
         from dm_env_rpc.v1 import connection, dm_env_adaptor
@@ -83,13 +83,21 @@ def join(port: int, level: str, width: int, height: int, seed: int) -> tuple[Any
         raise need("dm_env_rpc", "rpc") from None
 
     channel = grpc.secure_channel(f"localhost:{port}", grpc.local_channel_credentials())
+    line = connection.Connection(channel)
+    requests = line._stream
+
+    def hang_up() -> None:
+        channel.close()
+        # The client's thread that waits for something to send would wait for ever.
+        requests.write(None)
+
     env, _ = dm_env_adaptor.create_and_join_world(
-        connection.Connection(channel),
+        line,
         {"seed": seed, "episodeId": 0, "levelName": level},
         {"width": width, "height": height, "ShowReachabilityHUD": False},
         requested_observations=AS_THE_RELEASE,
     )
-    return env, channel
+    return env, hang_up
 
 
 def wear_out(port: int, pid: int, level: str, width: int, height: int, joins: int) -> dict[str, Any]:
@@ -99,12 +107,12 @@ def wear_out(port: int, pid: int, level: str, width: int, height: int, joins: in
     """
     sizes = []
     for done in range(1, joins + 1):
-        env, channel = join(port, level, width, height, seed=done)
+        env, hang_up = join(port, level, width, height, seed=done)
         env.reset()
         env.step({})
         if done % 10:
             env.close()
-        channel.close()
+        hang_up()
         if done % max(1, joins // 10) == 0:
             sizes.append(resident_bytes(pid))
     return {"joins": joins, "megabytes": [round(size / 2**20, 1) for size in sizes]}
@@ -138,7 +146,7 @@ def expert_over_the_wire(
     made = program(alike(spec))
     act = jax.jit(lambda state: expert(spec, made.states.unpack(state)))
     twin = Room(made, first_key(seed, 0), width, height, spec.episode_steps)
-    env, channel = join(port, level, width, height, seed)
+    env, hang_up = join(port, level, width, height, seed)
     right = steps = differ = 0
     for _ in range(episodes):
         timestep = env.reset()
@@ -155,5 +163,5 @@ def expert_over_the_wire(
             steps += 1
         right += timestep.reward == 1.0
     env.close()
-    channel.close()
+    hang_up()
     return {"episodes": episodes, "success": right / episodes, "steps": steps, "steps_that_differ": differ}
