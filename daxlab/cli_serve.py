@@ -6,6 +6,10 @@ import asyncio
 import os
 import signal
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from daxlab.adapters.rpc import Server
 
 
 @dataclass(frozen=True)
@@ -26,25 +30,31 @@ class Serve:
 
     def run(self) -> None:
         """Serve until told to stop."""
-        # A room at a time is quicker on the CPU, and a step need not wake another thread.
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
         # What gRPC has to say, we say in a sentence.
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         import jax
 
-        jax.config.update("jax_cpu_enable_async_dispatch", False)
-        asyncio.run(self._serve())
-
-    async def _serve(self) -> None:
         from daxlab.adapters.rpc import Server
+
+        server = Server(self.port, self.host, self.max_worlds, self.plain, say)
+        # A room at a time is quicker on the CPU, and a step need not wake another thread.
+        if "JAX_PLATFORMS" not in os.environ:
+            jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        asyncio.run(self._serve(server))
+
+    async def _serve(self, server: Server) -> None:
         from daxlab.levels.registry import levels
 
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        async with Server(
-            self.port, self.host, self.max_worlds, self.plain, lambda line: print(line, flush=True)
-        ) as on:
-            print(f"serving {len(levels())} levels at {self.host}:{on.port}; Ctrl-C ends it", flush=True)
+        async with server:
+            say(f"serving {len(levels())} levels at {self.host}:{server.port}; Ctrl-C ends it")
             await stop.wait()
-        print("stopped", flush=True)
+        say("stopped")
+
+
+def say(line: str) -> None:
+    """A line of the log, at once."""
+    print(line, flush=True)
