@@ -16,7 +16,7 @@ from dm_env_rpc.v1 import dm_env_rpc_pb2 as messages
 from daxlab.adapters.room import seeds
 from daxlab.adapters.rpc import serving
 from daxlab.adapters.rpc_messages import ACTIONS, AgentSettings, WorldSettings
-from daxlab.adapters.rpc_room import CROSS, CROSS_IN_REACH, alike, draw_cross, first_key, program
+from daxlab.adapters.rpc_room import CROSS, CROSS_IN_REACH, Parcel, alike, draw_cross, first_key, program
 from daxlab.bench.serve import expert_over_the_wire
 from daxlab.levels import registry
 from daxlab.levels.expert import expert
@@ -259,6 +259,22 @@ def test_a_seed_is_that_of_the_other_adapters():
     keys = {tuple(first_key(*pair).tolist()) for pair in numbers}
     # −1 and 2⁶⁴ − 1 are the same 64 bits.
     assert len(keys) == len(numbers) - 4
+
+
+def test_a_state_is_packed_without_loss():
+    tree = {
+        "key": np.array([2**32 - 1, 2**24 + 1], np.uint32),
+        "count": np.array([[-(2**31), 2**31 - 1], [2**24 + 1, 0]], np.int32),
+        "flag": np.array(True),
+        "value": np.array([0.1, -np.inf], np.float32),
+        "more": (np.array(7, np.int32), np.zeros((0, 3), np.float32)),
+    }
+    parcel = Parcel(tree)
+    packed = parcel.pack(tree)
+    assert [(part.ndim, part.dtype) for part in packed] == [(1, "bool"), (1, "float32"), (1, "int32"), (1, "uint32")]
+    back = parcel.unpack(packed)
+    assert jax.tree.structure(back) == jax.tree.structure(tree)
+    jax.tree.map(np.testing.assert_array_equal, back, tree)
 
 
 def test_reset_gives_the_next_episode_and_nothing_if_none_is_running(server):

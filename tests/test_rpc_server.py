@@ -31,6 +31,7 @@ from google.rpc import code_pb2
 from daxlab.adapters import rpc
 from daxlab.adapters.rpc import serving
 from daxlab.adapters.rpc_messages import ACTIONS, LARGEST
+from daxlab.adapters.rpc_worlds import Session
 from daxlab.bench.serve import bench_serve, wear_out
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
@@ -370,6 +371,17 @@ def test_joins_and_leaves_leave_nothing_behind(server):
     gc.collect()
     assert eventually(lambda: not any(ref() for ref in kept))
     assert eventually(lambda: not server._clients)
+
+
+def test_connections_that_are_cut_leave_nothing_behind(server):
+    def left() -> int:
+        gc.collect()
+        return sum(isinstance(item, Session) for item in gc.get_objects())
+
+    for _ in range(100):
+        with connected(server.port) as line:
+            line.send(messages.LeaveWorldRequest())
+    assert eventually(lambda: not left())
 
 
 # --- ones that mean harm -----------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.max_receive_message_length", 1 << 20),
     ("grpc.max_send_message_length", -1),
+    # It would remember every connection that there ever was.
+    ("grpc.enable_channelz", 0),
 )
 
 
@@ -72,6 +74,7 @@ class Server:
         # One thread: two compilers at a time would only leave less for those who play.
         self._compiler = ThreadPoolExecutor(1, "compile")
         self._clients: set[asyncio.Task[Any]] = set()
+        self._stopping = False
         self._server: Any = None
 
     async def __aenter__(self) -> Server:
@@ -98,6 +101,7 @@ class Server:
 
     async def __aexit__(self, *_: Any) -> None:
         # Told one by one; gRPC would cut them off, and say so on standard error.
+        self._stopping = True
         for task in self._clients:
             task.cancel()
         if self._clients:
@@ -113,8 +117,10 @@ class Server:
         try:
             while (data := await context.read()) is not grpc.aio.EOF:
                 await context.write(await self._answer(session, data))
-        except (asyncio.CancelledError, grpc.aio.BaseError):
-            # The client is gone, or the server is about to be.
+        except asyncio.CancelledError:
+            # Of a client that is gone gRPC must hear, or it keeps the connection's memory.
+            if not self._stopping:
+                raise
             context.set_code(grpc.StatusCode.UNAVAILABLE)
         finally:
             self._clients.discard(task)
