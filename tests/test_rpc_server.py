@@ -54,6 +54,10 @@ def _no_world_is_left(server):
     assert eventually(lambda: not server.worlds.by_name)
 
 
+def ended(thread: threading.Thread) -> bool:
+    return eventually(lambda: not thread.is_alive())
+
+
 def create(line, **more) -> str:
     return line.send(messages.CreateWorldRequest(settings=pack(**settings(**more)))).world_name
 
@@ -311,31 +315,32 @@ def test_a_world_reset_by_another_is_interrupted_at_its_agent_s_next_step(server
             host.send(messages.ResetWorldRequest(world_name=name))
             done.set()
 
-        thread = threading.Thread(target=reset)
+        thread = threading.Thread(target=reset, daemon=True)
         thread.start()
         assert eventually(lambda: server.worlds.by_name[name].resets)
         assert not done.is_set()
         last = agent.send(messages.StepRequest(requested_observations=[3]))
         assert last.state == messages.INTERRUPTED
         assert list(last.observations[3].doubles.array) == [0.0]
-        thread.join()
+        assert ended(thread)
         assert done.is_set()
         assert agent.send(messages.StepRequest()).state == messages.RUNNING
         # One that leaves instead does not keep the other waiting, either.
-        thread = threading.Thread(target=reset)
+        thread = threading.Thread(target=reset, daemon=True)
         thread.start()
         assert eventually(lambda: server.worlds.by_name[name].resets)
         agent.send(messages.LeaveWorldRequest())
-        thread.join()
+        assert ended(thread)
 
 
 def test_others_play_on_while_a_level_compiles(server, monkeypatch):
-    go, compiling = threading.Event(), threading.Event()
+    go, compiling, compiled = (threading.Event() for _ in range(3))
     made = rpc.program
 
     def slowly(level):
         compiling.set()
-        go.wait()
+        go.wait(60)
+        compiled.set()
         return made(rpc.alike(registry.get(LEVEL)))
 
     monkeypatch.setattr(rpc, "program", slowly)
@@ -343,17 +348,18 @@ def test_others_play_on_while_a_level_compiles(server, monkeypatch):
     with joined(server.port) as player, connected(server.port) as newcomer, connected(server.port) as impatient:
         player.reset()
         name, given_up = create(newcomer, levelName=other), create(impatient, levelName=other)
-        thread = threading.Thread(target=lambda: join(newcomer, name))
+        thread = threading.Thread(target=lambda: join(newcomer, name), daemon=True)
         thread.start()
         compiling.wait()
         assert player.step({}).mid()
+        assert not compiled.is_set()
         late = impatient._stream
         late.write(messages.EnvironmentRequest(join_world=messages.JoinWorldRequest(world_name=given_up)))
         assert eventually(lambda: server.worlds.by_name[given_up].agent is not None)
         late._stream.cancel()
         assert eventually(lambda: given_up not in server.worlds.by_name)
         go.set()
-        thread.join()
+        assert ended(thread)
         assert newcomer.send(messages.StepRequest()).state == messages.RUNNING
     server._programs.pop(rpc.alike(registry.get(other)))
 
