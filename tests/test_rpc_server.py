@@ -28,7 +28,7 @@ from dm_env_rpc.v1.extensions import properties
 from google.protobuf import any_pb2, struct_pb2
 from google.rpc import code_pb2
 
-from daxlab.adapters import rpc
+from daxlab.adapters import rpc, rpc_room
 from daxlab.adapters.rpc import serving
 from daxlab.adapters.rpc_messages import ACTIONS, LARGEST
 from daxlab.adapters.rpc_worlds import Session
@@ -361,6 +361,20 @@ def test_others_play_on_while_a_level_compiles(server, monkeypatch):
         go.set()
         assert ended(thread)
         assert newcomer.send(messages.StepRequest()).state == messages.RUNNING
+    server._programs.pop(rpc.alike(registry.get(other)))
+
+
+def test_who_could_not_join_may_try_again(server, monkeypatch, caplog):
+    other = "fast_slow/fast_map_three_objs_bed_tray"
+    with connected(server.port) as line:
+        name = create(line, levelName=other)
+        monkeypatch.setattr(rpc, "program", lambda level: 1 / 0)
+        with pytest.raises(error.DmEnvRpcError) as failed:
+            join(line, name)
+        assert failed.value.code == code_pb2.INTERNAL
+        made = rpc_room.program(rpc.alike(registry.get(LEVEL)))
+        monkeypatch.setattr(rpc, "program", lambda level: made)
+        assert join(line, name)
     server._programs.pop(rpc.alike(registry.get(other)))
 
 
