@@ -280,8 +280,9 @@ def test_worlds_of_a_client_that_vanishes_are_freed(server):
 
 def test_a_killed_client_s_world_is_freed(server):
     code = (
-        "import sys, time; from daxlab.bench.serve import join; "
-        f"env, _ = join(int(sys.argv[1]), {LEVEL!r}, 8, 6, 0); env.reset(); print('in', flush=True); time.sleep(600)"
+        "import sys, time; from daxlab.bench.serve import connect, join; "
+        f"env, _ = join(connect(int(sys.argv[1]))[0], {LEVEL!r}, 8, 6, 0); "
+        "env.reset(); print('in', flush=True); time.sleep(600)"
     )
     child = subprocess.Popen([sys.executable, "-c", code, str(server.port)], stdout=subprocess.PIPE, text=True)
     with child:
@@ -298,6 +299,7 @@ def test_a_world_outlives_its_creator_while_somebody_is_in_it(server):
             join(agent, name)
             unused = create(host)
         assert eventually(lambda: unused not in server.worlds.by_name)
+        assert list(server.worlds.by_name) == [name]
         assert agent.send(messages.StepRequest()).state == messages.RUNNING
         agent.send(messages.LeaveWorldRequest())
         assert not server.worlds.by_name
@@ -534,7 +536,7 @@ def test_the_command_ends_quietly_when_told_to():
 
 def test_wearing_out_counts_joins_and_memory(server):
     report = wear_out(server.port, os.getpid(), LEVEL, WIDTH, HEIGHT, joins=20)
-    assert report["joins"] == 20
+    assert (report["joins"], report["vanished"]) == (20, 2)
     assert len(report["megabytes"]) == 10
 
 

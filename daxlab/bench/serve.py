@@ -74,11 +74,11 @@ def server(max_worlds: int) -> Iterator[tuple[int, int]]:
             process.wait()
 
 
-def join(port: int, level: str, width: int, height: int, seed: int) -> tuple[Any, Callable[[], None]]:
-    """A world of its own, joined as the release's client does it: the environment, and a way to hang up."""
+def connect(port: int) -> tuple[Any, Callable[[], None]]:
+    """A connection as the release's client makes it, and a way to hang up."""
     try:
         import grpc
-        from dm_env_rpc.v1 import connection, dm_env_adaptor
+        from dm_env_rpc.v1 import connection
     except ImportError:
         raise need("dm_env_rpc", "rpc") from None
 
@@ -91,31 +91,43 @@ def join(port: int, level: str, width: int, height: int, seed: int) -> tuple[Any
         # The client's thread that waits for something to send would wait for ever.
         requests.write(None)
 
-    env, _ = dm_env_adaptor.create_and_join_world(
-        line,
-        {"seed": seed, "episodeId": 0, "levelName": level},
-        {"width": width, "height": height, "ShowReachabilityHUD": False},
-        requested_observations=AS_THE_RELEASE,
-    )
-    return env, hang_up
+    return line, hang_up
+
+
+def join(line: Any, level: str, width: int, height: int, seed: int) -> tuple[Any, str]:
+    """A world of its own, joined with what the release's client sends: the environment and the world's name."""
+    from dm_env_rpc.v1 import dm_env_adaptor
+
+    world = {"seed": seed, "episodeId": 0, "levelName": level}
+    agent = {"width": width, "height": height, "ShowReachabilityHUD": False}
+    return dm_env_adaptor.create_and_join_world(line, world, agent, requested_observations=AS_THE_RELEASE)
 
 
 def wear_out(port: int, pid: int, level: str, width: int, height: int, joins: int) -> dict[str, Any]:
-    """Join, begin an episode and leave, many times; every tenth client vanishes without a word.
+    """Join, play two steps, leave and destroy, many times; then a tenth as many clients that vanish in mid-episode.
 
-    The memory is read once a tenth of the joins is done, and then nine times more.
+    The memory is read ten times while worlds are joined and left, and once when the vanished are gone.
     """
+    from dm_env_rpc.v1 import dm_env_rpc_pb2 as messages
+
     sizes = []
+    line, hang_up = connect(port)
     for done in range(1, joins + 1):
-        env, hang_up = join(port, level, width, height, seed=done)
+        env, name = join(line, level, width, height, seed=done)
         env.reset()
         env.step({})
-        if done % 10:
-            env.close()
-        hang_up()
+        env.close()
+        line.send(messages.DestroyWorldRequest(world_name=name))
         if done % max(1, joins // 10) == 0:
             sizes.append(resident_bytes(pid))
-    return {"joins": joins, "megabytes": [round(size / 2**20, 1) for size in sizes]}
+    hang_up()
+    for done in range(joins // 10):
+        line, hang_up = connect(port)
+        env, _ = join(line, level, width, height, seed=done)
+        env.reset()
+        hang_up()
+    megabytes = [round(size / 2**20, 2) for size in (*sizes, resident_bytes(pid))]
+    return {"joins": joins, "megabytes": megabytes[:-1], "vanished": joins // 10, "megabytes_then": megabytes[-1]}
 
 
 def resident_bytes(pid: int) -> int:
@@ -146,7 +158,8 @@ def expert_over_the_wire(
     made = program(alike(spec))
     act = jax.jit(lambda state: expert(spec, made.states.unpack(state)))
     twin = Room(made, first_key(seed, 0), width, height, spec.episode_steps)
-    env, hang_up = join(port, level, width, height, seed)
+    line, hang_up = connect(port)
+    env, _ = join(line, level, width, height, seed)
     right = steps = differ = 0
     for _ in range(episodes):
         timestep = env.reset()

@@ -118,9 +118,9 @@ def mujoco(width: int, height: int) -> Step:
 
 def served(port: int, level: str, width: int, height: int) -> Step:
     """A client of `daxlab serve`, as those of the release are: all nine actions in, picture and text out."""
-    from daxlab.bench.serve import join
+    from daxlab.bench.serve import connect, join
 
-    env, _ = join(port, level, width, height, seed=os.getpid())
+    env, _ = join(connect(port)[0], level, width, height, seed=os.getpid())
     random = np.random.default_rng(0)
     names = list(env.action_spec())
     env.reset()
