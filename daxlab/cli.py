@@ -15,6 +15,7 @@ from daxlab.cli_assets import ASSETS, Assets
 from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
 from daxlab.cli_demo import Demo
 from daxlab.cli_paper import PAPERS, Paper
+from daxlab.cli_serve import Serve
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
 from daxlab.cli_weights import Export, Pretrained, Probe
@@ -159,6 +160,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "pretrained": Pretrained,
     "agents": Agents,
     "film": Film,
+    "serve": Serve,
     "assets": Assets,
     "bench": Bench,
     "paper": Paper,

@@ -169,6 +169,45 @@ class BenchDevice:
 
 
 @dataclass(frozen=True)
+class BenchServe:
+    """Time `daxlab serve` over loopback: one client and several at once; and, if asked, wear it out.
+
+    Example: daxlab bench serve --joins 10000 --episodes 100 --json
+    """
+
+    level: str = DEFAULT_LEVEL
+    """Name of the level (see: daxlab levels)."""
+    clients: int = 8
+    """How many at once, after one alone."""
+    width: int = 96
+    """Picture width, pixels."""
+    height: int = 72
+    """Picture height, pixels."""
+    seconds: float = 5.0
+    """Length of one measurement; 0 times nothing."""
+    repeats: int = 3
+    """Measurements; the median counts."""
+    joins: int = 0
+    """Also join and leave so many worlds, and see what memory the server has then."""
+    episodes: int = 0
+    """Also play so many episodes with the scripted expert, over the wire."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from daxlab.bench.serve import bench_serve
+
+        size, timing = (self.width, self.height), (self.seconds, self.repeats)
+        report = bench_serve(self.level, self.clients, *size, *timing, self.joins, self.episodes)
+        if self.as_json:
+            print(json.dumps(report, indent=2, ensure_ascii=False))
+            return
+        rows = [{"what": name, **value} for name, value in report.items() if isinstance(value, dict)]
+        show(rows, False, f"{self.level}, {self.width}×{self.height}, load {report['load_before']}")
+
+
+@dataclass(frozen=True)
 class Bench:
     """Measure speed, as JSON or a table.
 
@@ -180,4 +219,9 @@ class Bench:
         raise DaxlabError(f"say what to measure: {', '.join(f'daxlab bench {name}' for name in BENCHES)}")
 
 
-BENCHES: dict[str, Callable[..., Any]] = {"world": BenchWorld, "train": BenchTrain, "device": BenchDevice}
+BENCHES: dict[str, Callable[..., Any]] = {
+    "world": BenchWorld,
+    "train": BenchTrain,
+    "device": BenchDevice,
+    "serve": BenchServe,
+}

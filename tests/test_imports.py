@@ -17,7 +17,7 @@ CHAINS = (("assets", "world", "render", "levels", "adapters"), ("agents", "pretr
 """In each chain a folder may import those before it."""
 
 OPTIONAL = {"gymnasium", "dm_env", "dm_env_rpc", "trimesh", "ray", "imageio", "rlax", "torch", "stable_baselines3"}
-OPTIONAL |= {"vizdoom", "miniworld", "mujoco", "tensorboard"}
+OPTIONAL |= {"grpc", "vizdoom", "miniworld", "mujoco", "tensorboard"}
 
 
 def imports(path: Path, everywhere: bool) -> set[str]:

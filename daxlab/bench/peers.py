@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from daxlab.errors import DaxlabError
@@ -35,7 +36,9 @@ def compare(ours: int, width: int, height: int, cores: list[int], seconds: float
     return table
 
 
-def rate(name: str, arguments: dict[str, Any], cores: list[int], seconds: float, repeats: int) -> dict[str, Any]:
+def rate(
+    name: str, arguments: dict[str, Any], cores: Sequence[int | str], seconds: float, repeats: int
+) -> dict[str, Any]:
     """Steps a second of one process on each core, all measuring at the same moment, summed."""
     command = [sys.executable, "-m", "daxlab.bench.worker", name, json.dumps(arguments), str(seconds), str(repeats)]
     workers = [

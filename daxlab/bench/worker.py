@@ -1,6 +1,6 @@
 """One process of a comparison: hold to one core, warm up, say ``ready``, wait for ``go``, print the rates.
 
-python -m daxlab.bench.worker NAME ARGUMENTS_JSON SECONDS REPEATS CORE
+python -m daxlab.bench.worker NAME ARGUMENTS_JSON SECONDS REPEATS CORE        (CORE any: on whichever is free)
 """
 
 from __future__ import annotations
@@ -116,8 +116,27 @@ def mujoco(width: int, height: int) -> Step:
     return step
 
 
+def served(port: int, level: str, width: int, height: int) -> Step:
+    """A client of `daxlab serve`, as those of the release are: all nine actions in, picture and text out."""
+    from daxlab.bench.serve import connect, join
+
+    env, _ = join(connect(port)[0], level, width, height, seed=os.getpid())
+    random = np.random.default_rng(0)
+    names = list(env.action_spec())
+    env.reset()
+
+    def step() -> int:
+        for values in random.uniform(-1.0, 1.0, (20, len(names))).tolist():
+            # A held object is lifted sooner or later, which ends the episode and would time resets as well.
+            env.step(dict(zip(names, values, strict=True)) | {"HAND_GRIP": 0.0})
+        return 20
+
+    return step
+
+
 WORLDS: dict[str, Callable[..., Step]] = {
     "daxlab": daxlab,
+    "served": served,
     "vizdoom": vizdoom,
     "miniworld": miniworld,
     "mujoco": mujoco,
@@ -125,8 +144,9 @@ WORLDS: dict[str, Callable[..., Step]] = {
 
 
 def main(name: str, arguments: str, seconds: str, repeats: str, core: str) -> None:
-    """Time one environment on one core."""
-    os.sched_setaffinity(0, {int(core)})
+    """Time one environment."""
+    if core != "any":
+        os.sched_setaffinity(0, {int(core)})
     # Peers chat on standard output; ours is for the two lines that the parent reads.
     with contextlib.redirect_stdout(sys.stderr):
         step = WORLDS[name](**json.loads(arguments))

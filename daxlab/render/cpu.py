@@ -31,16 +31,17 @@ def draw(
     width: int, height: int, bank: Bank,
 ) -> UInt8[np.ndarray, "... height width 3"]:  # fmt: skip
     """Draw one room, or a batch of them (each array with a leading axis), from NumPy on the calling thread."""
-    scene = [
-        np.ascontiguousarray(a, kind)
-        for a, kind in zip((eye, look, mesh, position, rotation, room, decor), TYPES, strict=True)
-    ]
-    batch = scene[0].shape[:-1]
+    return draw_scene(Scene(eye, look, mesh, position, rotation, room, decor), setup.table(bank), width, height)
+
+
+def draw_scene(scene: Scene, table: setup.Table, width: int, height: int) -> UInt8[np.ndarray, "... height width 3"]:
+    """As `draw`, with the bank's table made beforehand: making it takes longer than drawing a small picture."""
+    given = [np.ascontiguousarray(a, kind) for a, kind in zip(scene, TYPES, strict=True)]
+    batch = given[0].shape[:-1]
     rooms = int(np.prod(batch))
-    table = setup.table(bank)
     out = np.empty((*batch, height, width, 3), np.uint8)
-    arrays = [*scene, table.rows, table.size, table.faces, setup.PALETTES, raster.LAW, out]
-    sizes = [rooms, scene[2].shape[-1], width, height, len(table.faces), len(setup.PALETTES)]
+    arrays = [*given, table.rows, table.size, table.faces, setup.PALETTES, raster.LAW, out]
+    sizes = [rooms, given[2].shape[-1], width, height, len(table.faces), len(setup.PALETTES)]
     job = np.array([*sizes, *(a.ctypes.data for a in arrays)], np.intp)
     ffi.kernel().ctypes(0, rooms, job.ctypes.data)
     return out
