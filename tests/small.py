@@ -43,3 +43,12 @@ def small_preset(**options: object) -> TrainConfig:
         "agent__lstm": 16,
     }
     return change(preset("desk"), **tiny, **options)
+
+
+MIXTURE = f"""
+name = "mine/both"
+[mixture]
+"{DESK}" = 3
+"short.toml" = 1
+"""
+"""A mixture's file, beside a level's."""
