@@ -16,7 +16,7 @@ demo: $(STAMP)
 	$(BIN)/daxlab demo
 
 test: $(STAMP) lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations 20
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20
 
 lint: $(STAMP)
 	$(BIN)/ruff check daxlab tests

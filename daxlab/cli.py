@@ -33,7 +33,7 @@ class Levels:
     """
 
     names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="LEVEL")] = ()
-    """Levels, groups or levels' files; all of ours unless given."""
+    """Levels, groups, mixtures or files; all of our levels unless given."""
     measure: bool = False
     """Play the expert and the random-object actor on each and keep the figures in daxlab/levels/measured.json."""
     episodes: int = 500
@@ -65,8 +65,8 @@ class Levels:
             print(f"wrote {self.doc}")
         if self.measure or self.doc is not None:
             return
-        kept = measured.read()
-        rows = [measured.row(level, kept) for level in chosen]
+        kept, rates = measured.read(), measured.read(measured.RATES)
+        rows = [measured.row(level, kept, rates) for level in chosen]
         if not self.as_json:
             rows = [_short(row) for row in rows]
         show(rows, self.as_json, "levels")
@@ -74,7 +74,19 @@ class Levels:
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
     """A level's row for people."""
-    names = ("level", "objects", "regime", "phases", "task", "actions", "chance", "expert", "steps", "random_object")
+    names = (
+        "level",
+        "objects",
+        "regime",
+        "phases",
+        "task",
+        "actions",
+        "chance",
+        "expert",
+        "steps",
+        "random_object",
+        "rate",
+    )
     said = {name: "" if row[name] is None else row[name] for name in names}
     return said | {"objects": f"{row['objects']} of {row['of']}"}
 

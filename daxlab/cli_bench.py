@@ -24,7 +24,7 @@ class BenchWorld:
     """
 
     level: str = DEFAULT_LEVEL
-    """Name of the level (see: daxlab levels)."""
+    """Name of the level or mixture, or a file (see: daxlab levels)."""
     rooms: int = 256
     """Rooms side by side (in each process)."""
     width: int = 96
@@ -58,6 +58,46 @@ class BenchWorld:
 
 
 @dataclass(frozen=True)
+class BenchLevels:
+    """Time levels with pictures, each in turns with the three-object room, for a ratio that other work does not move.
+
+    Example: daxlab bench levels num_generalization --json
+    """
+
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="LEVEL")] = ()
+    """Levels, groups, mixtures' levels or files; all of ours unless given."""
+    rooms: int = 64
+    """Rooms side by side."""
+    seconds: float = 0.5
+    """Length of one turn."""
+    repeats: int = 9
+    """Pairs of turns; the median counts."""
+    keep: bool = False
+    """Keep the figures in daxlab/levels/rates.json; what is current there is not timed again."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from daxlab.bench.levels import bench_levels
+        from daxlab.levels import measured
+        from daxlab.levels.registry import choose, levels
+
+        chosen = choose(self.names)
+        if self.keep:
+            for level in chosen:
+                if level.name not in levels():
+                    raise DaxlabError(
+                        f"figures are kept of our own levels only; {level.name!r} is timed without --keep"
+                    )
+        file = measured.RATES if self.keep else None
+        say = (lambda line: None) if self.as_json else lambda line: print(line, flush=True)
+        table = bench_levels(chosen, self.rooms, self.seconds, self.repeats, say, file)
+        if self.as_json:
+            print(json.dumps(table, indent=2, ensure_ascii=False))
+
+
+@dataclass(frozen=True)
 class BenchTrain:
     """Time training in four modes that add up: the world, + pixels, + acting, + learning.
 
@@ -65,7 +105,7 @@ class BenchTrain:
     """
 
     level: str = DEFAULT_LEVEL
-    """Name of the level (see: daxlab levels)."""
+    """Name of the level or mixture, or a file (see: daxlab levels)."""
     agent: str = "dcem"
     """lstm, dnc, dcem, dcem_match or gtrxl."""
     preset: str = "paper"
@@ -221,6 +261,7 @@ class Bench:
 
 BENCHES: dict[str, Callable[..., Any]] = {
     "world": BenchWorld,
+    "levels": BenchLevels,
     "train": BenchTrain,
     "device": BenchDevice,
     "serve": BenchServe,

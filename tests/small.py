@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 from daxlab.agents.config import AgentConfig, MemoryConfig, TransformerConfig, VisionConfig
 from daxlab.learning.config import TrainConfig, change, preset, with_agent
 
+THOROUGH: dict[str, bool | int | str] = {
+    "xla_backend_optimization_level": 3,
+    "xla_llvm_disable_expensive_passes": False,
+} | ({"xla_cpu_use_fusion_emitters": True} if "fusion_emitters" in os.environ.get("XLA_FLAGS", "") else {})
+"""XLA's defaults, which conftest changes: for programs that run for longer than they compile."""
 DESK = "desk/fast_map_three_objs"
 ROWS, WINDOW = 4, 3
 """Rows of the memory, and steps that are written after the text changed."""
@@ -43,3 +50,12 @@ def small_preset(**options: object) -> TrainConfig:
         "agent__lstm": 16,
     }
     return change(preset("desk"), **tiny, **options)
+
+
+MIXTURE = f"""
+name = "mine/both"
+[mixture]
+"{DESK}" = 3
+"short.toml" = 1
+"""
+"""A mixture's file, beside a level's."""

@@ -165,6 +165,30 @@ def test_make_by_module_and_id():
     assert isinstance(env.unwrapped, DaxGymEnv)
 
 
+@pytest.fixture(params=["toml", "py"])
+def file(request, tmp_path) -> str:
+    """A file that says what `SHORT` is."""
+    path = tmp_path / f"short.{request.param}"
+    fields = f"discovery_steps = 20\nepisode_steps = {STEPS}\npicture = [48, 36]"
+    script = "import tests.test_adapters\nlevel = tests.test_adapters.SHORT"
+    path.write_text(script if request.param == "py" else f'name = "desk/short"\nbase = "{DESK}"\n{fields}')
+    return str(path)
+
+
+def test_a_level_s_file_is_as_good_as_a_level(file):
+    made = gymnasium.make(env_id(DESK), level=file).unwrapped
+    many = gymnasium.make_vec(env_id(DESK), num_envs=ROOMS, level=file).unwrapped
+    for env, other in ((made, DaxGymEnv(SHORT)), (DaxGymEnv(file), DaxGymEnv(SHORT))):
+        assert env.observation_space == other.observation_space
+        assert same(play(env, [RIGHTWARDS] * 3, seed=1), play(other, [RIGHTWARDS] * 3, seed=1))
+    wanted = play(DaxVectorEnv(SHORT, num_envs=ROOMS), [[RIGHTWARDS] * ROOMS], seed=1)
+    assert same(play(many, [[RIGHTWARDS] * ROOMS], seed=1)[1][0][:4], wanted[1][0][:4])
+    one, other = DaxEnvironment(file, seed=1), DaxEnvironment(SHORT, seed=1)
+    assert one.observation_spec() == other.observation_spec()
+    assert same(one.reset().observation["RGB_INTERLEAVED"], other.reset().observation["RGB_INTERLEAVED"])
+    assert same(one.step(RIGHTWARDS).observation["TEXT_TOKENS"], other.step(RIGHTWARDS).observation["TEXT_TOKENS"])
+
+
 def test_gym_info_and_render():
     env = DaxGymEnv(SHORT, render_mode="rgb_array")
     _, info = env.reset(seed=0)
@@ -299,6 +323,10 @@ def test_bad_input_is_refused_with_a_sentence():
     for make in (DaxEnvironment, DaxGymEnv, DaxVectorEnv):
         with pytest.raises(DaxlabError, match=f"did you mean {DESK}"):
             make("desk/fast_map_three_obj")
+        with pytest.raises(DaxlabError, match=r"there is no level file mine\.toml"):
+            make("mine.toml")
+        with pytest.raises(DaxlabError, match="is a mixture; choose one of its levels: bed_box/"):
+            make("bed_box/zero_shot")
         with pytest.raises(DaxlabError, match="at least 1 pixel"):
             make(DESK, width=0)
     with pytest.raises(DaxlabError, match="rooms is 0; at least 1 is needed"):

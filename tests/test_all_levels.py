@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,6 @@ import pytest
 
 from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS, bank
 from daxlab.assets.categories import HELDOUT_CATEGORIES, TRAIN_CATEGORIES
-from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
 from daxlab.levels import episode
 from daxlab.levels.cast import dress, things
@@ -119,7 +118,7 @@ def played(level: Level):
         action = expert(level, wanted._replace(putting=state.putting._replace(goal=goal)))
         return jnp.where(kind >= SPIRIT, 0, action)
 
-    @partial(jax.jit, compiler_options=BRIEF)
+    @jax.jit
     def run(keys):
         kinds = jnp.arange(ROOMS) % 5
         first = jax.vmap(begin)(kinds, keys)
@@ -327,7 +326,7 @@ def test_an_object_counts_only_if_a_hand_put_it_there():
 def test_what_the_hand_still_holds_was_not_put():
     states, _ = played(EVERY)
     lying = jax.tree.map(lambda x: jnp.asarray(x[2, LEFT]), states)
-    instruct = jax.jit(lambda state: episode._instruct_to_put(EVERY, state, state.putting), compiler_options=BRIEF)
+    instruct = jax.jit(lambda state: episode._instruct_to_put(EVERY, state, state.putting))
     assert int(lying.outcome) == RUNNING
     assert int(instruct(lying).raised) == int(lying.raised) + 1 >= 2
     held = lying._replace(world=lying.world._replace(held=lying.target))
@@ -411,7 +410,7 @@ def test_every_object_is_reached_by_free_ways():
     states, _ = played(EVERY)
     nowhere = jnp.zeros(len(EVERY.furniture), bool)
 
-    @partial(jax.jit, compiler_options=BRIEF)
+    @jax.jit
     @jax.vmap
     def walk(layout, room):
         plan, goal = plans(EVERY, layout), layout.place[0, :2]

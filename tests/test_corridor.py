@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS, bank
-from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RIGHT, RUNNING, WRONG, text
@@ -47,7 +46,7 @@ def played(level: Level):
         astray = (kind == ASTRAY) & (anything < len(level.actions))
         return env.advance(state, jnp.where(astray, anything, act(level, state, goal)))
 
-    @partial(jax.jit, compiler_options=BRIEF)
+    @jax.jit
     def run(keys):
         kinds = jnp.arange(ROOMS) % 3
         first = jax.vmap(env.start)(keys)

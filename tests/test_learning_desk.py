@@ -13,10 +13,9 @@ from daxlab.learning.loop import make_update, start
 from daxlab.levels import registry
 from daxlab.levels.env import Env, Rooms
 from daxlab.levels.vocabulary import NONSENSE
+from tests.small import THOROUGH
 
 STEPS, LAST = 600_000, 60_000
-THOROUGH = {"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": False}
-"""XLA's defaults, which conftest changes: this program runs for longer than it compiles."""
 SMALL = {
     "rooms": 32,
     "minibatch": 32,

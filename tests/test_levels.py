@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache, partial
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daxlab.assets.catalog import HELDOUT_OBJECTS, TRAIN_OBJECTS, bank
-from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
 from daxlab.levels.env import Env, Rooms
 from daxlab.levels.episode import DISCOVERY, INSTRUCTION, RIGHT, RUNNING, TIMEOUT, WRONG, text
@@ -35,7 +34,7 @@ def env_of(name: str) -> Env:
 
 @cache
 def advance_of(name: str):
-    return jax.jit(env_of(name).advance, compiler_options=BRIEF)
+    return jax.jit(env_of(name).advance)
 
 
 @cache
@@ -43,7 +42,7 @@ def trajectory(name: str, actor_name: str = "expert", rooms: int = 64, steps: in
     """All states of many episodes, without auto-reset: leaves of shape [steps + 1, rooms, …], and the texts."""
     env, actor = env_of(name), ACTORS[actor_name]
 
-    @partial(jax.jit, compiler_options=BRIEF)
+    @jax.jit
     def run(keys):
         first = jax.vmap(env.start)(keys)
 
@@ -80,7 +79,7 @@ def test_fast_names_are_uniform_over_objects_and_differ_in_every_episode():
     )
     rooms = Rooms(Env(level), 400)
 
-    @partial(jax.jit, compiler_options=BRIEF)
+    @jax.jit
     def run(key):
         states = jax.vmap(rooms.env.start)(jax.random.split(key, 400))
 
@@ -207,7 +206,7 @@ def test_lifting_in_the_discovery_phase_has_no_consequence():
     """The same hands, in the wrong phase: no reward beyond the visit, no end."""
     level = dataclasses.replace(get(DESK), name="test/lift", discovery_steps=70)
     env = Env(level)
-    advance = jax.jit(env.advance, compiler_options=BRIEF)
+    advance = jax.jit(env.advance)
     lift = [level.actions.index(a) for a in ["GRAB"] + ["GRAB + LOOK_DOWN(-1)"] * 2 + ["GRAB"] * 6]
     lifted = 0
     for seed in range(20):
@@ -227,7 +226,7 @@ def test_time_limits_end_discovery_and_the_episode():
     level = dataclasses.replace(get(ROOM), name="test/short", discovery_steps=7, episode_steps=12)
     env = Env(level)
     state = env.start(jax.random.key(0))
-    advance = jax.jit(env.advance, compiler_options=BRIEF)
+    advance = jax.jit(env.advance)
     phases = []
     for _ in range(14):
         state = advance(state, 0)

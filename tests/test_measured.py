@@ -38,10 +38,10 @@ def test_every_level_is_solved_by_the_expert_and_at_chance_without_knowledge():
 
 def test_figures_of_another_spec_are_not_shown():
     kept = {DESK.name: measured.read()[DESK.name]}
-    assert measured.row(DESK, kept)["expert"] == kept[DESK.name]["expert"]["success"]
+    assert measured.row(DESK, kept, {})["expert"] == kept[DESK.name]["expert"]["success"]
     changed = dataclasses.replace(DESK, linger=3)
     assert measured.figures(changed, kept) is None
-    assert measured.row(changed, kept)["expert"] is None
+    assert measured.row(changed, kept, {})["expert"] is None
 
 
 def test_measuring_keeps_what_is_current_and_replaces_what_is_not(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache, partial
+from functools import cache
 
 import equinox as eqx
 import jax
@@ -13,7 +13,6 @@ import pytest
 
 from daxlab.agents.core import Reads
 from daxlab.cli_train import Train
-from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError
 from daxlab.learning import loop
 from daxlab.learning.config import change
@@ -50,7 +49,7 @@ def turn_all(rooms: Mixture):
     """One turn of all rooms, with what the log is told of it; compiled once."""
     nothing = jnp.zeros((8, len(DESK.actions))), Reads(jnp.zeros((8, 0, 0)), jnp.zeros((8, 0, 0), jnp.int32))
 
-    @partial(jax.jit, compiler_options=BRIEF)
+    @jax.jit
     def turn(states, notes, actions):
         states = rooms.advance(states, actions)
         notes = rooms.map(take_notes, states, notes)

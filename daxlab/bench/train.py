@@ -24,8 +24,9 @@ from daxlab.bench.parts import bench_parts
 from daxlab.errors import unknown
 from daxlab.learning import loop
 from daxlab.learning.config import TrainConfig, to_json
-from daxlab.levels.env import Env, Rooms
-from daxlab.levels.episode import Episode
+from daxlab.levels import registry
+from daxlab.levels.env import Rooms
+from daxlab.levels.mixture import Mixture, make_rooms
 
 MODES = ("world", "pixels", "acting", "learning")
 """Each does what those before it do, and one part more."""
@@ -44,7 +45,7 @@ class Program(NamedTuple):
 class Wandering(NamedTuple):
     """Rooms in which somebody acts at random."""
 
-    rooms: Episode
+    rooms: Any
     key: Array
     seen: Array
     """A number that every reward and every pixel goes into, so that no drawing can be optimised away."""
@@ -80,7 +81,9 @@ def bench_train(
     for mode in modes:
         if mode not in MODES:
             raise unknown("mode", mode, MODES)
-    rooms = Rooms(Env(config.level), config.rooms)
+    if parts:
+        registry.get(config.level)  # refuses a mixture, before anything is timed
+    rooms = make_rooms(config.weights, config.rooms)
     report: dict[str, Any] = {
         **timing.machine(),
         "level": config.title,
@@ -123,11 +126,11 @@ def measure(compiled: Any, state: Any, config: TrainConfig, seconds: float, repe
     }
 
 
-def make_program(mode: str, config: TrainConfig, rooms: Rooms) -> Program:
+def make_program(mode: str, config: TrainConfig, rooms: Rooms | Mixture) -> Program:
     """The program of a mode, not yet compiled."""
     key = jax.random.key(config.seed)
     if mode in ("world", "pixels"):
-        states = jax.jit(jax.vmap(rooms.env.start))(jax.random.split(key, rooms.count))
+        states = jax.jit(rooms.start)(key)
         return Program(wander(rooms, config.unroll, mode == "pixels"), Wandering(states, key, jnp.zeros(())))
     state = loop.start(config, rooms)
     if mode == "learning":
@@ -141,15 +144,15 @@ def make_program(mode: str, config: TrainConfig, rooms: Rooms) -> Program:
     return Program(jax.jit(play, donate_argnums=0), Acting(state.agent, state.actor, key))
 
 
-def wander(rooms: Rooms, unroll: int, pixels: bool) -> Any:
+def wander(rooms: Rooms | Mixture, unroll: int, pixels: bool) -> Any:
     """Random actions in every room for an unroll; with `pixels`, look at each step."""
 
     def step(state: Wandering, key: Array) -> tuple[Wandering, None]:
         actions = jax.random.randint(key, (rooms.count,), 0, rooms.env.num_actions)
-        states = rooms.advance(state.rooms, actions)
-        seen = state.seen + states.reward.sum()
+        states: Any = rooms.advance(state.rooms, actions)
+        seen = state.seen + rooms.map(lambda level, room: room.reward, states).sum()
         if pixels:
-            rgb = jax.vmap(rooms.env.picture)(states)
+            rgb = rooms.pictures(states)
             # Bytes may wrap round as they are added over rooms: XLA widens slowly on a CPU, and the sum means nothing.
             seen = seen + jnp.sum(jnp.sum(rgb, axis=0, dtype=jnp.uint8).astype(jnp.float32))
         return Wandering(states, state.key, seen), None

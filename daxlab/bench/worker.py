@@ -24,9 +24,10 @@ def daxlab(level: str, rooms: int, width: int, height: int) -> Step:
     import jax
 
     from daxlab.bench.world import CHUNK, prepare
-    from daxlab.levels.env import Env, Rooms
+    from daxlab.levels import registry
+    from daxlab.levels.mixture import make_rooms
 
-    play, carry, _ = prepare(Rooms(Env(level, width=width, height=height), rooms), True)
+    play, carry, _ = prepare(make_rooms(registry.weights(level), rooms, width=width, height=height), True)
     state = [carry]
 
     def step() -> int:

@@ -13,13 +13,15 @@ import jax.numpy as jnp
 
 from daxlab.bench import peers
 from daxlab.errors import DaxlabError
-from daxlab.levels.env import Env, Rooms
-from daxlab.levels.episode import Episode
+from daxlab.levels import registry
+from daxlab.levels.env import Rooms
+from daxlab.levels.mixture import Mixture, make_rooms
 
 CHUNK = 16
 """Steps in one compiled call."""
 
-Carry = tuple[Episode, jax.Array, jax.Array]
+Carry = tuple[Any, jax.Array, jax.Array]
+"""The rooms' states, a key, and a number that all that is seen goes into."""
 
 
 def bench_world(
@@ -34,7 +36,7 @@ def bench_world(
     """Random play: rules and physics alone, then with pictures; then the peers that are installed, in the same run."""
     if seconds <= 0 or repeats < 1:
         raise DaxlabError(f"seconds is {seconds} and repeats {repeats}; both must be more than 0")
-    many = Rooms(Env(level, width=width, height=height), rooms)
+    many = make_rooms(registry.weights(level), rooms, width=width, height=height)
     cores = sorted(os.sched_getaffinity(0))
     report: dict[str, Any] = {
         "level": level,
@@ -56,7 +58,7 @@ def bench_world(
     return report
 
 
-def measure(rooms: Rooms, pixels: bool, seconds: float, repeats: int) -> dict[str, Any]:
+def measure(rooms: Rooms | Mixture, pixels: bool, seconds: float, repeats: int) -> dict[str, Any]:
     """Time random play in compiled chunks, after a warm-up, each chunk waited for."""
     play, carry, start = prepare(rooms, pixels)
     rates = []
@@ -77,31 +79,35 @@ def summary(rates: list[float]) -> dict[str, Any]:
     }
 
 
-def prepare(rooms: Rooms, pixels: bool) -> tuple[Callable[[Carry], Carry], Carry, float]:
-    """A compiled chunk of random play, rooms at different moments of their episodes, and the seconds this took."""
+def chunk(rooms: Rooms | Mixture, pixels: bool) -> Callable[[Carry], Carry]:
+    """Some steps of random play."""
 
     def one(carry: Carry, _: None) -> tuple[Carry, None]:
-        states, key, total = carry
+        before, key, total = carry
         key, k_action = jax.random.split(key)
         actions = jax.random.randint(k_action, (rooms.count,), 0, rooms.env.num_actions)
-        states = rooms.advance(states, actions)
-        seen = states.reward.sum()
+        states: Any = rooms.advance(before, actions)
+        seen = rooms.map(lambda level, state: state.reward, states).sum()
         if pixels:
             # Every pixel goes into the sum, so none of the drawing can be optimised away. Bytes are added up over rooms
             # and may wrap round: XLA widens slowly on a CPU, and the sum means nothing anyway.
-            rgb = jax.vmap(rooms.env.picture)(states)
+            rgb = rooms.pictures(states)
             seen = seen + jnp.sum(jnp.sum(rgb, axis=0, dtype=jnp.uint8).astype(jnp.float32))
         return (states, key, total + seen), None
 
-    @jax.jit
-    def play(carry: Carry) -> Carry:
-        return jax.lax.scan(one, carry, None, length=CHUNK)[0]
+    return lambda carry: jax.lax.scan(one, carry, None, length=CHUNK)[0]
 
-    begin = time.perf_counter()
-    fresh = jax.jit(lambda key: jax.vmap(rooms.env.start)(jax.random.split(key, rooms.count)))
-    carry: Carry = (fresh(jax.random.key(0)), jax.random.key(1), jnp.zeros(()))
-    carry = jax.block_until_ready(play(carry))
-    start = time.perf_counter() - begin
+
+def begin(rooms: Rooms | Mixture) -> Carry:
+    """Rooms at the start of their episodes."""
+    return jax.jit(rooms.start)(jax.random.key(0)), jax.random.key(1), jnp.zeros(())
+
+
+def prepare(rooms: Rooms | Mixture, pixels: bool) -> tuple[Callable[[Carry], Carry], Carry, float]:
+    """A compiled chunk of random play, rooms some way into their episodes, and the seconds this took."""
+    play, started = jax.jit(chunk(rooms, pixels)), time.perf_counter()
+    carry = jax.block_until_ready(play(begin(rooms)))
+    start = time.perf_counter() - started
     for _ in range(4):
         carry = play(carry)
     return play, jax.block_until_ready(carry), start

@@ -173,6 +173,7 @@ def run(cell: Cell, budget: float | None = None, quiet: bool = False) -> State:
         return state(cell)
     try:
         with _lock(cell):
+            _note(cell)
             if load(cell) is None and _train(cell, budget, quiet):
                 left = None if budget is None else budget - (time.monotonic() - began)
                 if left is None or left > 0:
@@ -219,7 +220,7 @@ def _keep(cell: Cell) -> None:
         "steps": _updates(cell.folder) * cell.config.steps_per_update,
         "seconds": log[-1]["seconds"] if log else 0.0,
         "tests": told,
-        "commit": commit(),
+        "commit": ", ".join(_commits(cell).read_text().split()),
         "machine": machine(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "config": to_json(cell.config),
@@ -227,6 +228,18 @@ def _keep(cell: Cell) -> None:
     cell.result.parent.mkdir(parents=True, exist_ok=True)
     write_whole(cell.curve, (cell.folder / "log.jsonl").read_text() if log else "")
     write_whole(cell.result, json.dumps(result, indent=1) + "\n")
+
+
+def _note(cell: Cell) -> None:
+    """Which code is at this run, before it is: a run that goes on another day has two commits."""
+    path, now = _commits(cell), commit()
+    before = path.read_text().split() if path.exists() else []
+    if now not in before:
+        write_whole(path, "\n".join([*before, now]) + "\n")
+
+
+def _commits(cell: Cell) -> Path:
+    return cell.folder.with_name(f"{cell.folder.name}.commits")
 
 
 def _lock_path(cell: Cell) -> Path:

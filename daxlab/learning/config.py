@@ -21,7 +21,7 @@ from daxlab.agents.config import change as change
 from daxlab.errors import DaxlabError, unknown
 from daxlab.learning.losses import LossConfig, OptimiserConfig
 from daxlab.levels import files, registry
-from daxlab.levels.mixture import shares
+from daxlab.levels.mixture import check_alike, shares
 from daxlab.levels.spec import Level
 
 NOT_LEARNING = ("steps", "log_steps", "save_minutes")
@@ -33,7 +33,7 @@ class TrainConfig:
     """One run: a level, an agent, and how it learns."""
 
     level: str = "architecture_comparison/fast_map_three_objs"
-    """Name of a level or of a mixture, or a level's file (of which what it says is kept, not the path)."""
+    """Name of a level or of a mixture, or the file of one (of which what it says is kept, not the path)."""
     agent: AgentConfig = field(default_factory=AgentConfig)
     """The agent."""
     loss: LossConfig = field(default_factory=LossConfig)
@@ -63,6 +63,7 @@ class TrainConfig:
         """Say at once what cannot work."""
         object.__setattr__(self, "level", registry.portable(self.level))
         shares(self.weights, max(self.rooms, 1))
+        check_alike(self.specs)
         for name in ("rooms", "unroll", "minibatch", "steps", "log_steps"):
             if getattr(self, name) < 1:
                 raise DaxlabError(f"{name} is {getattr(self, name)}; it must be at least 1")
@@ -101,7 +102,7 @@ class TrainConfig:
     @property
     def title(self) -> str:
         """What is trained on, in a few words."""
-        return self.spec.name if len(self.specs) == 1 else self.level
+        return self.spec.name if len(self.specs) == 1 else registry.find(self.level).name
 
     @property
     def chance(self) -> float:

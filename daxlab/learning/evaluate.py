@@ -158,11 +158,12 @@ def evaluate(
 def env_for(trained: Trained, level: str | None = None) -> Env:
     """The level to play, the agent's own unless given, with pictures of the size that it was trained with."""
     config = trained.config
-    home = Env(config.spec)
-    if level is None and len(config.specs) > 1:
-        levels = ", ".join(spec.name for spec in config.specs)
-        raise DaxlabError(f"the agent was trained on the mixture {config.title!r}; choose a level to play: {levels}")
-    env = home if level is None else Env(level, width=home.width, height=home.height)
+    home, own = Env(config.spec), {spec.name: spec for spec in config.specs}
+    if level is None and len(own) > 1:
+        raise DaxlabError(
+            f"the agent was trained on the mixture {config.title!r}; choose a level to play: {', '.join(own)}"
+        )
+    env = home if level is None else Env(own.get(level, level), width=home.width, height=home.height)
     if env.num_actions != home.num_actions:
         raise DaxlabError(
             f"{env.level.name} has {env.num_actions} actions, but the agent was trained with {home.num_actions}"

@@ -168,14 +168,18 @@ class Rooms:
 
     def reset(self, key: Array) -> tuple[Episode, TimeStep]:
         """A fresh episode in every room."""
-        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), self.count)
-        states = jax.vmap(self.env.start)(keys)
+        states = self.start(key)
         return states, jax.vmap(self.env.timestep)(states)
 
     def step(self, states: Episode, actions: Int[Array, " rooms"]) -> tuple[Episode, TimeStep]:
         """One action in every room; rooms whose episode had ended begin the next one instead."""
         states = self.advance(states, actions)
         return states, jax.vmap(self.env.timestep)(states)
+
+    def start(self, key: Array) -> Episode:
+        """`reset` without the pictures."""
+        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), self.count)
+        return jax.vmap(self.env.start)(keys)
 
     def advance(self, states: Episode, actions: Int[Array, " rooms"]) -> Episode:
         """`step` without the pictures."""
@@ -185,6 +189,10 @@ class Rooms:
     def map(self, function: Callable[..., Any], states: Any, *values: Any) -> Any:
         """`function(level, state, *values)` of each room, values with a leading axis over rooms."""
         return jax.vmap(partial(function, self.env.level))(states, *values)
+
+    def pictures(self, states: Episode) -> UInt8[Array, "rooms height width 3"]:
+        """Every room's view."""
+        return jax.vmap(self.env.picture)(states)
 
     def restart(self, states: Episode, ended: Bool[Array, " rooms"]) -> Episode:
         """Begin the next episode in the rooms that ended, a slice of them at a time."""

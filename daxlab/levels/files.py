@@ -32,20 +32,27 @@ def is_file(name: str) -> bool:
     return name.endswith(SUFFIXES)
 
 
-def load(path: str | Path, known: Known) -> Level:
-    """The level in a file."""
-    path = Path(path)
+def read(path: Path) -> dict[str, Any]:
+    """What a file says, as a table."""
     if not path.is_file():
         raise DaxlabError(f"there is no level file {path}")
     try:
-        table = _run(path) if path.suffix == ".py" else tomllib.loads(path.read_text(encoding="utf-8"))
+        return _run(path) if path.suffix == ".py" else tomllib.loads(path.read_text(encoding="utf-8"))
+    except DaxlabError as error:
+        raise DaxlabError(f"{path}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise DaxlabError(f"{path} cannot be read: {_line(error)}") from error
+
+
+def load(path: Path, known: Known, table: Mapping[str, Any] | None = None) -> Level:
+    """The level in a file, whose table may have been read already."""
+    table = read(path) if table is None else table
+    try:
         level = from_table({"name": f"user/{path.stem}", **table}, known)
         if level.name in known:
             raise DaxlabError(f"name is {level.name!r}, which is daxlab's own; choose another")
     except DaxlabError as error:
         raise DaxlabError(f"{path}: {error}") from error
-    except (OSError, ValueError) as error:
-        raise DaxlabError(f"{path} cannot be read: {_line(error)}") from error
     return level
 
 

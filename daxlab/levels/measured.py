@@ -1,4 +1,7 @@
-"""What the scripted actors reach on each level: measured by `daxlab levels --measure`, kept beside this file."""
+"""What was measured of each level, kept beside this file.
+
+What the scripted actors reach: `daxlab levels --measure`. How fast it is: `daxlab bench levels --keep`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from daxlab.levels.play import Results, play_both
 from daxlab.levels.spec import Level
 
 FILE = Path(__file__).with_name("measured.json")
+RATES = Path(__file__).with_name("rates.json")
 
 Figures = dict[str, Any]
 
@@ -39,14 +43,17 @@ def measure(levels: Iterable[Level], episodes: int, seed: int, say: Callable[[st
     """Play both actors on the levels and keep the figures; levels whose figures are of this very code are skipped."""
     about = {"episodes": episodes, "seed": seed, "commit": commit()}
     for level in levels:
-        kept = read(file)
         mark = about | {"spec": fingerprint(level)}
-        if mark.items() <= kept.get(level.name, {}).items():
+        if mark.items() <= read(file).get(level.name, {}).items():
             continue
         both = {actor: summary(results) for actor, results in play_both(Env(level), episodes, seed).items()}
-        kept[level.name] = mark | {"date": datetime.date.today().isoformat()} | both
-        file.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        keep(file, level, mark | {"date": datetime.date.today().isoformat()} | both)
         say(f"{level.name}: expert {both['expert']['success']}, random object {both['random-object']['success']}")
+
+
+def keep(file: Path, level: Level, found: Figures) -> None:
+    """Put a level's figures into a file, in place of older ones."""
+    file.write_text(json.dumps(read(file) | {level.name: found}, indent=1, sort_keys=True) + "\n")
 
 
 def read(file: Path = FILE) -> dict[str, Figures]:
@@ -60,9 +67,9 @@ def figures(level: Level, kept: dict[str, Figures]) -> Figures | None:
     return found if found and found["spec"] == fingerprint(level) else None
 
 
-def row(level: Level, kept: dict[str, Figures]) -> dict[str, Any]:
+def row(level: Level, kept: dict[str, Figures], rates: dict[str, Figures]) -> dict[str, Any]:
     """What `daxlab levels` says of a level."""
-    found = figures(level, kept)
+    found, rate = figures(level, kept), figures(level, rates)
     return {
         "level": level.name,
         "objects": level.num_objects,
@@ -76,6 +83,8 @@ def row(level: Level, kept: dict[str, Figures]) -> dict[str, Any]:
         "expert": found and found["expert"]["success"],
         "steps": found and found["expert"]["median_steps"],
         "random_object": found and found["random-object"]["success"],
+        "rate": rate and rate["ratio"],
+        "rate_per_object": rate and rate["per_object"],
         "measured": found and {name: found[name] for name in ("episodes", "seed", "commit", "date")},
     }
 
@@ -93,7 +102,8 @@ def commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", "..", f":(exclude){FILE.name}")
+        figures = (f":(exclude){file.name}" for file in (FILE, RATES))
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "..", *figures)
         return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -11,14 +11,14 @@ is its weight, however long its episodes are, and each room-step is computed onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Int
+from jaxtyping import Int, UInt8
 
 from daxlab.errors import DaxlabError
 from daxlab.levels.env import Env, Rooms, TimeStep, key_data
@@ -39,7 +39,7 @@ class Mixture:
         self.envs = tuple(Env(level, **options) for level in weights)
         self.shares = shares(weights, count)
         self.count = count
-        _check_alike(self.envs)
+        check_alike([env.level for env in self.envs], [(env.width, env.height) for env in self.envs])
         self.rooms = tuple(Rooms(env, share) for env, share in zip(self.envs, self.shares, strict=True))
         self.env = self.envs[0]
         """What an agent must know of all of them: actions and picture."""
@@ -49,14 +49,17 @@ class Mixture:
 
     def reset(self, key: Array) -> tuple[States, TimeStep]:
         """A fresh episode in every room."""
-        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), len(self.rooms))
-        return self._join([rooms.reset(k) for rooms, k in zip(self.rooms, keys, strict=True)])
+        return self._join([rooms.reset(k) for rooms, k in zip(self.rooms, self._keys(key), strict=True)])
 
     def step(self, states: States, actions: Int[Array, " rooms"]) -> tuple[States, TimeStep]:
         """One action in every room; rooms whose episode had ended begin the next one of their level instead."""
         states = self.advance(states, actions)
         parts = zip(self.rooms, states, strict=True)
         return self._join([(state, jax.vmap(rooms.env.timestep)(state)) for rooms, state in parts])
+
+    def start(self, key: Array) -> States:
+        """`reset` without the pictures."""
+        return tuple(rooms.start(k) for rooms, k in zip(self.rooms, self._keys(key), strict=True))
 
     def advance(self, states: States, actions: Int[Array, " rooms"]) -> States:
         """`step` without the pictures."""
@@ -68,6 +71,10 @@ class Mixture:
         parts = zip(self.rooms, states, self.split(values), strict=True)
         return _concatenate([rooms.map(function, state, *given) for rooms, state, given in parts])
 
+    def pictures(self, states: States) -> UInt8[Array, "rooms height width 3"]:
+        """Every room's view."""
+        return jnp.concatenate([rooms.pictures(state) for rooms, state in zip(self.rooms, states, strict=True)])
+
     def split(self, values: Any) -> list[Any]:
         """Each level's part of a tree of arrays over rooms."""
         ends = np.cumsum(self.shares)
@@ -75,6 +82,9 @@ class Mixture:
             jax.tree.map(lambda x, low=end - share, high=end: x[low:high], values)
             for share, end in zip(self.shares, ends, strict=True)
         ]
+
+    def _keys(self, key: Array) -> Array:
+        return jax.random.split(jax.random.wrap_key_data(key_data(key)), len(self.rooms))
 
     def _join(self, parts: list[tuple[Episode, TimeStep]]) -> tuple[States, TimeStep]:
         return tuple(state for state, _ in parts), _concatenate([told for _, told in parts])
@@ -104,14 +114,15 @@ def shares(weights: Weights, count: int) -> tuple[int, ...]:
     return tuple(whole.tolist())
 
 
-def _check_alike(envs: tuple[Env, ...]) -> None:
-    """One agent acts in all rooms: same actions, same picture."""
-    first = envs[0]
-    for env in envs[1:]:
-        if env.level.actions != first.level.actions:
-            raise DaxlabError(f"{env.level.name!r} and {first.level.name!r} have different actions and cannot be mixed")
-        if (env.width, env.height) != (first.width, first.height):
+def check_alike(levels: Sequence[Level], sizes: Sequence[tuple[int, int]] | None = None) -> None:
+    """One agent acts in all rooms: same actions, same picture (each level's own unless `sizes` says another)."""
+    first, *others = levels
+    size, *other_sizes = [level.picture for level in levels] if sizes is None else sizes
+    for level, its in zip(others, other_sizes, strict=True):
+        if level.actions != first.actions:
+            raise DaxlabError(f"{level.name!r} and {first.name!r} have different actions and cannot be mixed")
+        if its != size:
             raise DaxlabError(
-                f"{env.level.name!r} has {env.width}×{env.height} pixels and {first.level.name!r} "
-                f"{first.width}×{first.height}; give a width and a height to mix them"
+                f"{level.name!r} has {its[0]}×{its[1]} pixels and {first.name!r} {size[0]}×{size[1]}; "
+                "levels with one picture can be mixed"
             )

@@ -26,6 +26,7 @@ from daxlab.levels.vocabulary import decode
 from daxlab.viewer.page import PAPER, Page
 
 BEGIN, END = "<!-- made by daxlab levels --doc: begin -->", "<!-- made by daxlab levels --doc: end -->"
+COLUMNS = "level,objects,names,phases,task,actions,chance,expert,its steps,random object,speed,per object".split(",")
 VIEW = (400, 300)
 """Width and height of each of the two views in a picture."""
 SEEDS = 256
@@ -52,12 +53,11 @@ def tables(folder: str) -> str:
 
 
 def _section(name: str, about: str, levels: Iterator[Level], folder: str) -> Iterator[str]:
-    kept = measured.read()
+    kept, rates = measured.read(), measured.read(measured.RATES)
     yield f"### `{name}/`\n\n{about}\n\n![two views]({folder}/{name}.png)\n"
-    yield "| level | objects | names | phases | task | actions | chance | expert | its steps | random object |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield f"| {' | '.join(COLUMNS)} |\n| {' | '.join(['---'] * len(COLUMNS))} |"
     for level in levels:
-        row, found = measured.row(level, kept), measured.figures(level, kept)
+        row, found = measured.row(level, kept, rates), measured.figures(level, kept)
         reached = ["", "", ""]
         if found:
             expert, chance = found["expert"], found["random-object"]
@@ -72,6 +72,7 @@ def _section(name: str, about: str, levels: Iterator[Level], folder: str) -> Ite
             row["actions"],
             f"{level.chance:.3f}",
             *reached,
+            *("" if row[name] is None else f"{row[name]:.2f}" for name in ("rate", "rate_per_object")),
         )
         yield "| " + " | ".join(map(str, cells)) + " |"
     yield ""
