@@ -181,6 +181,15 @@ def test_two_workers_do_not_share_a_run(whole, tmp_path):
     assert grid.state(mine).what == "unfinished"
 
 
+def test_a_result_names_every_commit_that_was_at_its_run(tmp_path, monkeypatch):
+    long = cell(tmp_path)
+    long.folder.mkdir(parents=True)
+    for name in ("aaaaaaa", "bbbbbbb", "aaaaaaa"):
+        monkeypatch.setenv(grid.COMMIT, name)
+        grid._note(long)
+    assert grid._commits(long).read_text().split() == ["aaaaaaa", "bbbbbbb"]
+
+
 # --- many runs ----------------------------------------------------------------------------------------------------
 
 

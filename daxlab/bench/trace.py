@@ -35,7 +35,7 @@ MOST = 60
 
 def bench_trace(config: TrainConfig, updates: int = 3) -> dict[str, Any]:
     """Trace some updates of the learner, compiled and warm."""
-    program = make_program("learning", config, make_rooms(config.weights, config.rooms))  # type: ignore[arg-type]
+    program = make_program("learning", config, make_rooms(config.weights, config.rooms))
     compiled = program.function.lower(program.state).compile()
     state = jax.block_until_ready(compiled(program.state))[0]
     with tempfile.TemporaryDirectory() as folder:
