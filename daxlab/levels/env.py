@@ -166,10 +166,24 @@ class Rooms:
         # Rooms end a few at a time, so a fresh episode is drawn for a slice of them, not for all at every step.
         self._slice = max(1, count // 32)
 
-    def reset(self, key: Array) -> tuple[Episode, TimeStep]:
-        """A fresh episode in every room."""
-        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), self.count)
-        states = jax.vmap(self.env.start)(keys)
+    @property
+    def most_parts(self) -> int:
+        """The most parts that the rooms can be cut into so that all are alike."""
+        return self.count
+
+    def part(self, parts: int) -> Rooms:
+        """One of so many equal parts of the rooms."""
+        return Rooms(self.env, self.count // parts)
+
+    def dealt(self, parts: int) -> Int[np.ndarray, " rooms"]:
+        """Numbers of the rooms in the order of so many equal parts: those of the first part, of the second, …"""
+        return np.arange(self.count)
+
+    def reset(self, key: Array, part: Int[Array, ""] | int = 0, parts: int = 1) -> tuple[Episode, TimeStep]:
+        """A fresh episode in every room; these may be one of so many equal parts, each room with a key of its own."""
+        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), self.count * parts)
+        own = jax.lax.dynamic_slice_in_dim(keys, part * self.count, self.count)
+        states = jax.vmap(self.env.start)(own)
         return states, jax.vmap(self.env.timestep)(states)
 
     def step(self, states: Episode, actions: Int[Array, " rooms"]) -> tuple[Episode, TimeStep]:
