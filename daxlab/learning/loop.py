@@ -284,10 +284,14 @@ def _repeat(step: Callable[[Any, Any], tuple[Any, Sums]], carry: Any, jobs: Any,
     XLA's CPU backend is ten times or more slower at a convolution's gradient inside of one (jax-ml/jax#12868).
     """
     if jax.default_backend() != "cpu":
-        carry, sums = jax.lax.scan(step, carry, jobs, length=length)
-        return carry, jax.tree.map(jnp.sum, sums)
+        return _scan(step, carry, jobs, length)
     total: Sums = {}
     for i in range(length):
         carry, sums = step(carry, jax.tree.map(operator.itemgetter(i), jobs))
         total = {name: total.get(name, 0.0) + value for name, value in sums.items()}
     return carry, total
+
+
+def _scan(step: Callable[[Any, Any], tuple[Any, Sums]], carry: Any, jobs: Any, length: int) -> tuple[Any, Sums]:
+    carry, sums = jax.lax.scan(step, carry, jobs, length=length)
+    return carry, jax.tree.map(jnp.sum, sums)

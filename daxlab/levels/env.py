@@ -207,7 +207,7 @@ class Rooms:
             states, ended = carry
             index = jnp.nonzero(ended, size=self._slice, fill_value=self.count)[0]
             keys = states.key.at[index].get(mode="clip")
-            fresh = jax.vmap(lambda key: start(self.env.level, key))(keys)
+            fresh = jax.vmap(self.env.start)(keys)
             put = jax.tree.map(lambda old, new: old.at[index].set(new, mode="drop"), states, fresh)
             return put, ended.at[index].set(False, mode="drop")
 

@@ -1,0 +1,189 @@
+"""One run on several devices is the run on one: two CPU devices of one process, and two processes on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from daxlab.cli import main
+from daxlab.errors import DaxlabError
+from daxlab.learning import checkpoint, loop
+from daxlab.learning.config import change
+from daxlab.learning.devices import AXIS, check_parts, joined, take
+from daxlab.learning.logs import read
+from daxlab.learning.run import latest, train
+from daxlab.levels.env import Env, Rooms
+from daxlab.levels.mixture import Mixture
+from tests.tiny import MIXED, NAMES, UPDATES, pictures, tiny, world
+
+TIMES = ("seconds", "steps_per_second")
+STEPS = 24
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tiny_world():
+    with world():
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+def begin(*commands: str, **environment: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.tiny", *" then ".join(commands).split()]
+    return subprocess.Popen(
+        command, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def end(*processes: subprocess.Popen[str]) -> list[str]:
+    said = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), said
+    return said
+
+
+@pytest.fixture(scope="module")
+def one(folder):
+    """A run on one device, and one of each kind that was stopped half-way."""
+    train(tiny(), folder / "one", quiet=True)
+    train(change(tiny(), steps=2 * STEPS), folder / "half", quiet=True)
+    train(change(tiny(), steps=2 * STEPS), folder / "light", light=True, quiet=True)
+    return folder / "one"
+
+
+@pytest.fixture(scope="module")
+def two(folder, one):
+    """The same on two devices of one process; the halves of one device are finished here."""
+    for kind in ("half", "light"):
+        shutil.copytree(folder / kind, folder / f"{kind}_then_two")
+    more = f"--steps {UPDATES * STEPS} --devices 2"
+    end(
+        begin(
+            f"train {MIXED} --devices 2 --out {folder}/two",
+            f"train {MIXED} --devices 2 --out {folder}/two_half --steps {2 * STEPS}",
+            f"train --resume {folder}/half_then_two {more}",
+            f"train --resume {folder}/light_then_two {more}",
+            PICTURES=str(folder / "pictures.npy"),
+        )
+    )
+    return folder / "two"
+
+
+def same(a, b):
+    """The same curve and the same end, but for rounding: what is whole is equal."""
+    lines, others = (
+        [{k: v for k, v in line.items() if k not in TIMES} for line in read(x / "log.jsonl")] for x in (a, b)
+    )
+    assert len(lines) == UPDATES
+    for line, other in zip(lines, others, strict=True):
+        assert line == pytest.approx(other, abs=5e-6), "another curve"
+    ends = [checkpoint.load(latest(x)).tensors for x in (a, b)]
+    assert ends[0].keys() == ends[1].keys()
+    for name, x in ends[0].items():
+        if "seconds" not in name:
+            np.testing.assert_allclose(x, ends[1][name], atol=2e-5 if x.dtype.kind == "f" else 0, err_msg=name)
+
+
+def test_two_devices_are_as_one(one, two):
+    same(one, two)
+
+
+def test_two_processes_are_as_one(folder, one):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = f"train {MIXED} --out {folder}/pair --coordinator 127.0.0.1:{port} --processes 2 --process"
+    said = end(begin(f"{command} 0"), begin(f"{command} 1"))
+    same(one, folder / "pair")
+    assert f"saved in {folder}/pair" in said[0]
+    assert "saved" not in said[1]
+    assert {path.name for path in (folder / "pair").iterdir()} == {path.name for path in one.iterdir()}
+
+
+def test_a_run_goes_on_with_another_number_of_devices(folder, one, two):
+    same(one, folder / "half_then_two")
+    train(None, folder / "two_half", steps=UPDATES * STEPS, quiet=True)
+    same(one, folder / "two_half")
+
+
+def test_a_light_checkpoint_goes_on_with_another_number_of_devices(folder, two):
+    train(None, folder / "light", steps=UPDATES * STEPS, quiet=True)
+    same(folder / "light", folder / "light_then_two")
+
+
+def test_each_device_draws_its_own_rooms(folder, two):
+    drawn = pictures(1)
+    assert len(np.unique(drawn, axis=0)) == len(drawn)
+    np.testing.assert_array_equal(np.load(folder / "pictures.npy"), drawn)
+
+
+def mixed():
+    """Twelve rooms of two levels, which have eight and four of them."""
+    return Mixture({NAMES[0]: 2, NAMES[1]: 1}, 12)
+
+
+@pytest.mark.parametrize("rooms", [mixed, lambda: Rooms(Env(NAMES[0]), 12)], ids=["mixture", "level"])
+def test_minibatches_and_chance_do_not_depend_on_the_number_of_devices(rooms):
+    """Each minibatch has the same rooms, an equal part on each device, and each room draws the same actions."""
+    rooms = rooms()
+    config, key = tiny(rooms=12, minibatch=4), jax.random.key(3)
+    batches = loop.minibatches(config, rooms, key)
+    assert sorted(np.ravel(batches)) == list(range(12))
+    logits = jax.random.normal(key, (12, 5))
+    actions = loop.choose(rooms, logits, key)
+    for count in (2, 4):
+        part, dealt = rooms.part(count), rooms.dealt(count).reshape(count, -1)
+        assert part.count == 12 // count
+
+        def device(logits, part=part):
+            return loop.minibatches(config, part, key, AXIS), loop.choose(part, logits, key, AXIS)
+
+        own, chosen = jax.vmap(device, axis_name=AXIS)(logits[dealt])
+        assert own.shape == (count, 3, 4 // count)
+        for i in range(3):
+            together = np.concatenate([dealt[device][own[device, i]] for device in range(count)])
+            assert sorted(together) == sorted(np.asarray(batches[i]))
+        np.testing.assert_array_equal(chosen, actions[dealt])
+    other = loop.minibatches(config, rooms, jax.random.key(4))
+    assert [set(row) for row in np.asarray(other).tolist()] != [set(row) for row in np.asarray(batches).tolist()]
+
+
+def test_numbers_of_devices_that_cannot_be_are_refused(folder, capsys):
+    with pytest.raises(
+        DaxlabError, match=r"3 devices cannot have equal parts of 12 rooms of 2 levels .* 1, 2, 4 devices"
+    ):
+        check_parts(mixed(), 4, 3)
+    with pytest.raises(DaxlabError, match=r"8 devices .* minibatches of 4; with these there may be 1, 2, 4 devices"):
+        check_parts(Rooms(Env(NAMES[0]), 16), 4, 8)
+    check_parts(mixed(), 4, 4)
+    with pytest.raises(DaxlabError, match="devices is 0; at least 1"):
+        take(0)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", MIXED, "--devices", "3", "--out", str(folder / "never")])
+    assert stop.value.code == 2
+    assert "devices is 3, but there are only 1 of kind 'cpu' here" in capsys.readouterr().err
+    assert not (folder / "never").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((None, 2, 0), "need --coordinator"),
+        (("127.0.0.1", 2, 0), "it is HOST:PORT of process 0, or auto"),
+        (("127.0.0.1:7007", 2, 2), "process is 2 of 2; give --processes N and --process 0…N-1"),
+        (("127.0.0.1:7007", 2, None), "process is None of 2"),
+        (("auto", None, None), "JAX finds no cluster here"),
+    ],
+)
+def test_processes_that_cannot_meet_are_refused(given, words):
+    with pytest.raises(DaxlabError, match=words), joined(*given):
+        pass
