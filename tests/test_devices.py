@@ -15,16 +15,14 @@ import pytest
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint, loop
-from daxlab.learning.config import change
 from daxlab.learning.devices import AXIS, check_parts, joined, take
 from daxlab.learning.logs import read
-from daxlab.learning.run import latest, train
+from daxlab.learning.run import BY_ROOM, latest, train
 from daxlab.levels.env import Env, Rooms
 from daxlab.levels.mixture import Mixture
 from tests.tiny import MIXED, NAMES, UPDATES, pictures, tiny, world
 
 TIMES = ("seconds", "steps_per_second")
-STEPS = 24
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,25 +51,33 @@ def end(*processes: subprocess.Popen[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def one(folder):
-    """A run on one device, and one of each kind that was stopped half-way."""
+    """A run on one device."""
     train(tiny(), folder / "one", quiet=True)
-    train(change(tiny(), steps=2 * STEPS), folder / "half", quiet=True)
-    train(change(tiny(), steps=2 * STEPS), folder / "light", light=True, quiet=True)
     return folder / "one"
+
+
+def unfinished(whole, folder, light=False):
+    """A copy of a run that was stopped before its last update."""
+    shutil.copytree(whole, folder)
+    shutil.rmtree(latest(folder))
+    before = checkpoint.load(latest(folder))
+    assert before.updates == UPDATES - 1
+    if light:
+        shutil.rmtree(latest(folder))
+        kept = {name: x for name, x in before.tensors.items() if not name.startswith((*BY_ROOM, ".actor.rooms"))}
+        checkpoint.save(folder / "checkpoints", "light", kept, before.config, before.updates)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def two(folder, one):
-    """The same on two devices of one process; the halves of one device are finished here."""
-    for kind in ("half", "light"):
-        shutil.copytree(folder / kind, folder / f"{kind}_then_two")
-    more = f"--steps {UPDATES * STEPS} --devices 2"
+    """The same on two devices of one process; and there go on what one device began."""
+    exact, light = unfinished(one, folder / "one_then_two"), unfinished(one, folder / "light_then_two", light=True)
     end(
         begin(
             f"train {MIXED} --devices 2 --out {folder}/two",
-            f"train {MIXED} --devices 2 --out {folder}/two_half --steps {2 * STEPS}",
-            f"train --resume {folder}/half_then_two {more}",
-            f"train --resume {folder}/light_then_two {more}",
+            f"train --resume {exact} --devices 2",
+            f"train --resume {light} --devices 2 --light",
             PICTURES=str(folder / "pictures.npy"),
         )
     )
@@ -110,14 +116,17 @@ def test_two_processes_are_as_one(folder, one):
 
 
 def test_a_run_goes_on_with_another_number_of_devices(folder, one, two):
-    same(one, folder / "half_then_two")
-    train(None, folder / "two_half", steps=UPDATES * STEPS, quiet=True)
-    same(one, folder / "two_half")
+    same(one, folder / "one_then_two")
+    on_one = unfinished(two, folder / "two_then_one")
+    train(None, on_one, quiet=True)
+    same(one, on_one)
 
 
-def test_a_light_checkpoint_goes_on_with_another_number_of_devices(folder, two):
-    train(None, folder / "light", steps=UPDATES * STEPS, quiet=True)
-    same(folder / "light", folder / "light_then_two")
+def test_a_light_checkpoint_goes_on_with_another_number_of_devices(folder, one, two):
+    light = unfinished(one, folder / "light_then_one", light=True)
+    train(None, light, light=True, quiet=True)
+    same(light, folder / "light_then_two")
+    assert latest(light).name.startswith("light")
 
 
 def test_each_device_draws_its_own_rooms(folder, two):

@@ -34,7 +34,7 @@ THIN = {
     "agent__vision__strides": (4,),
     "agent__vision__fovea": 0,
 }
-UPDATES = 4
+UPDATES = 3
 
 
 class Place(NamedTuple):
@@ -92,8 +92,9 @@ class TinyEnv(Env):
 
 
 def tiny(**options: object) -> TrainConfig:
-    """A run of the tiny world; inside of `world` only."""
+    """A run of the tiny world that saves after every update; inside of `world` only."""
     small = small_preset(rooms=8, unroll=3, minibatch=4, level=MIXED, log_steps=24, steps=24 * UPDATES)
+    small = change(small, save_minutes=1e-9)
     return change(with_agent(small, "lstm"), **THIN, **options)
 
 
