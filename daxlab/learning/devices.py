@@ -42,24 +42,24 @@ FAREWELL = 2.0
 """Seconds for which process 0 outlives its own error: the others end with it, and may have something to say."""
 
 
-def mean(tree: Any, axis: str | None) -> Any:
+def mean_over(tree: Any, axis: str | None) -> Any:
     """The mean over devices; of one it is what it has."""
     return tree if axis is None else jax.lax.pmean(tree, axis)
 
 
-def total(tree: Any, axis: str | None) -> Any:
+def sum_over(tree: Any, axis: str | None) -> Any:
     """The sum over devices."""
     return tree if axis is None else jax.lax.psum(tree, axis)
 
 
-def place(axis: str | None) -> tuple[Int[Array, ""] | int, int]:
+def place_on(axis: str | None) -> tuple[Int[Array, ""] | int, int]:
     """Which device this is, and of how many."""
     return (0, 1) if axis is None else (jax.lax.axis_index(axis), jax.lax.axis_size(axis))
 
 
-def own(x: Array, axis: str | None, dimension: int = 0) -> Array:
+def own_part(x: Array, axis: str | None, dimension: int = 0) -> Array:
     """This device's part of something that every device has drawn for all of them."""
-    device, count = place(axis)
+    device, count = place_on(axis)
     size = x.shape[dimension] // count
     return jax.lax.dynamic_slice_in_dim(x, device * size, size, dimension)
 

@@ -22,9 +22,8 @@ from jaxtyping import Bool, Float, Int, UInt32
 from daxlab.agents.agent import Agent, AgentState, Observation, make_agent, partition, with_statistics
 from daxlab.agents.novelty import Average, update_average
 from daxlab.agents.standardise import update_statistics
-from daxlab.learning import devices as many
 from daxlab.learning.config import TrainConfig
-from daxlab.learning.devices import DEALT, EVERYWHERE, ONE, Devices
+from daxlab.learning.devices import DEALT, EVERYWHERE, ONE, Devices, mean_over, own_part, place_on, sum_over
 from daxlab.learning.diagnostics import Notes, Sums, add_up, measure, no_notes, take_notes
 from daxlab.learning.losses import actor_critic, image_loss, optimiser, text_loss, total_loss
 from daxlab.levels.env import Env, Rooms, TimeStep
@@ -112,7 +111,7 @@ def start_actor(rooms: Rooms | Mixture, agent: Agent, key: Array, devices: Devic
     """Fresh rooms, and an agent that remembers nothing."""
 
     def begin(agent: Agent, key: Array) -> Actor:
-        device, count = many.place(devices.axis)
+        device, count = place_on(devices.axis)
         states, now = jax.jit(rooms.reset, static_argnames="parts")(key, device, parts=count)
         memory, notes = jax.tree.map(
             lambda x: jnp.repeat(x[None], rooms.count, axis=0), (agent.initial_state(), no_notes(*rooms.levels))
@@ -158,7 +157,7 @@ def act(
     nothing = jax.tree.map(lambda x: jnp.zeros_like(x[0]), (steps.action, steps.logits))
     final = Trajectory(observation, end.first, end.reward + intrinsic, end.discount * config.loss.discount, *nothing)
     trajectory = jax.tree.map(lambda xs, x: jnp.concatenate([xs, x[None]]), steps, final)
-    return actor, trajectory, many.total(jax.tree.map(jnp.sum, told), axis)
+    return actor, trajectory, sum_over(jax.tree.map(jnp.sum, told), axis)
 
 
 def choose(
@@ -166,8 +165,8 @@ def choose(
 ) -> Int[Array, " b"]:
     """An action for each room, drawn from its policy; what is drawn for a room does not depend on who plays it."""
     rank = np.argsort(rooms.dealt(rooms.most_parts))
-    noise = jax.random.gumbel(key, (rooms.count * many.place(axis)[1], logits.shape[1]), logits.dtype)
-    return jnp.argmax(logits + many.own(noise, axis)[rank], axis=-1)
+    noise = jax.random.gumbel(key, (rooms.count * place_on(axis)[1], logits.shape[1]), logits.dtype)
+    return jnp.argmax(logits + own_part(noise, axis)[rank], axis=-1)
 
 
 def _intrinsic(
@@ -225,7 +224,7 @@ def minibatches(
     """
     batches = config.rooms // config.minibatch
     neighbours = jnp.broadcast_to(jnp.arange(batches)[:, None], (batches, config.minibatch))
-    drawn = many.own(jax.random.permutation(key, neighbours, axis=0, independent=True), axis, 1)
+    drawn = own_part(jax.random.permutation(key, neighbours, axis=0, independent=True), axis, 1)
     return jnp.asarray(rooms.dealt(rooms.most_parts))[drawn + batches * jnp.arange(drawn.shape[1])]
 
 
@@ -249,7 +248,7 @@ def learn(
         sequences = jax.tree.map(lambda x: jnp.take(x, index, axis=1), trajectory)
         memories = jax.tree.map(lambda x: jnp.take(x, index, axis=0), begin.actor.memory)
         gradient, (codes, sums) = jax.grad(loss, has_aux=True)(weights, rest, config, memories, sequences, key)
-        gradient, sums = many.mean((gradient, sums), axis)
+        gradient, sums = mean_over((gradient, sums), axis)
         sums |= {"gradient": optax.global_norm(gradient)}
         change, state = adam(config).update(gradient, state, weights)
         change = jax.tree.map(lambda x: x * size, change)
