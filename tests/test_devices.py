@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -14,8 +15,8 @@ import pytest
 
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
-from daxlab.learning import checkpoint, loop
-from daxlab.learning.devices import AXIS, check_parts, joined, take
+from daxlab.learning import checkpoint, devices, loop
+from daxlab.learning.devices import AXIS, Devices, check_parts, joined, take
 from daxlab.learning.logs import read
 from daxlab.learning.run import BY_ROOM, latest, train
 from daxlab.levels.env import Env, Rooms
@@ -166,7 +167,7 @@ def test_minibatches_and_chance_do_not_depend_on_the_number_of_devices(rooms):
     assert [set(row) for row in np.asarray(other).tolist()] != [set(row) for row in np.asarray(batches).tolist()]
 
 
-def test_numbers_of_devices_that_cannot_be_are_refused(folder, capsys):
+def test_numbers_of_devices_that_cannot_be_are_refused():
     with pytest.raises(
         DaxlabError, match=r"3 devices cannot have equal parts of 12 rooms of 2 levels .* 1, 2, 4 devices"
     ):
@@ -176,10 +177,17 @@ def test_numbers_of_devices_that_cannot_be_are_refused(folder, capsys):
     check_parts(mixed(), 4, 4)
     with pytest.raises(DaxlabError, match="devices is 0; at least 1"):
         take(0)
+    here = len(jax.devices())  # JAX runs from here on, and can have no more of them
+    with pytest.raises(DaxlabError, match=f"devices is {here + 1}, but there are only {here} of kind"):
+        take(here + 1)
+
+
+def test_the_command_refuses_them_before_it_makes_a_folder(folder, capsys, monkeypatch):
+    monkeypatch.setattr(devices, "take", lambda count: Devices(SimpleNamespace(size=count)))
     with pytest.raises(SystemExit) as stop:
         main(["train", MIXED, "--devices", "3", "--out", str(folder / "never")])
     assert stop.value.code == 2
-    assert "devices is 3, but there are only 1 of kind 'cpu' here" in capsys.readouterr().err
+    assert "3 devices cannot have equal parts of 8 rooms of 2 levels" in capsys.readouterr().err
     assert not (folder / "never").exists()
 
 
@@ -190,9 +198,17 @@ def test_numbers_of_devices_that_cannot_be_are_refused(folder, capsys):
         (("127.0.0.1", 2, 0), "it is HOST:PORT of process 0, or auto"),
         (("127.0.0.1:7007", 2, 2), "process is 2 of 2; give --processes N and --process 0…N-1"),
         (("127.0.0.1:7007", 2, None), "process is None of 2"),
-        (("auto", None, None), "JAX finds no cluster here"),
     ],
 )
 def test_processes_that_cannot_meet_are_refused(given, words):
     with pytest.raises(DaxlabError, match=words), joined(*given):
+        pass
+
+
+def test_where_there_is_no_cluster_it_is_said(monkeypatch):
+    def initialize():
+        raise ValueError("coordinator_address should be defined.")
+
+    monkeypatch.setattr(jax.distributed, "initialize", initialize)
+    with pytest.raises(DaxlabError, match=r"JAX finds no cluster here .* give --coordinator HOST:PORT"), joined("auto"):
         pass
