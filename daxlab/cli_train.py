@@ -42,22 +42,44 @@ class Train:
     out: Path | None = None
     """Folder of the run; runs/LEVEL-AGENT-SEED unless given."""
     resume: Path | None = None
-    """Go on with the run in this folder; only --steps, --budget, --until and --light count then."""
+    """Go on with the run in this folder; only --steps, --budget, --until, --light and --devices count then."""
     weights: str | None = None
     """Start from these weights: a run folder, a checkpoint in it, a weights file, or pretrained:NAME."""
     light: bool = False
     """Save weights, optimiser, statistics, step and key only, in files of at most 16 MiB; rooms restart on resume."""
+    devices: int | None = None
+    """Devices of this process to use; all accelerators unless given, or one CPU. They share rooms and minibatches."""
+    coordinator: str | None = None
+    """One run of many processes, all started like this: HOST:PORT of process 0; auto under Slurm or Open MPI."""
+    processes: int | None = None
+    """How many processes there are, with --coordinator HOST:PORT."""
+    process: int | None = None
+    """Which of them this is: 0 (it writes the run's folder), 1, …"""
     set: tuple[str, ...] = ()
     """Any other field of the config: --set rooms=64 agent.memory.size=100 optimiser.learning_rate=1e-3"""
 
     def run(self) -> None:
         """Train."""
+        from daxlab.learning.devices import joined
+
+        with joined(self.coordinator, self.processes, self.process):
+            self.train()
+
+    def train(self) -> None:
+        """Train, once all processes have met."""
+        from daxlab.learning.devices import take
         from daxlab.learning.progress import duration
         from daxlab.learning.run import train
 
         budget = None if self.budget is None else duration(self.budget)
+        options: dict[str, Any] = {
+            "budget": budget,
+            "light": self.light,
+            "until": self.until,
+            "devices": take(self.devices),
+        }
         if self.resume is not None:
-            train(None, self.resume, budget=budget, light=self.light, steps=self.steps, until=self.until)
+            train(None, self.resume, steps=self.steps, **options)
             return
         config, agent = self.config(), None
         if self.weights is not None:
@@ -67,7 +89,7 @@ class Train:
             trained = load_agent(self.weights)
             config, agent = change(config, agent=trained.config.agent), trained.agent
         name = f"{config.title.replace('/', '-')}-{config.agent.core}-{config.seed}"
-        train(config, self.out or Path("runs") / name, budget=budget, light=self.light, until=self.until, agent=agent)
+        train(config, self.out or Path("runs") / name, agent=agent, **options)
 
     def config(self) -> Any:
         """The config that the flags ask for."""

@@ -28,7 +28,7 @@ def climbing(monkeypatch):
     def update(state):
         return state._replace(updates=state.updates + 1), {"loss": 0.0, "gradient": 0.0}
 
-    monkeypatch.setattr(run, "make_update", lambda config, rooms, repeats: jax.jit(update))
+    monkeypatch.setattr(run, "make_update", lambda *given: jax.jit(update))
     monkeypatch.setattr(
         run, "summarise_all", lambda sums, levels, chance: {"success": next(told), "lift_rate": 1.0, "length": 9.0}
     )

@@ -66,9 +66,12 @@ def novelty(
     return Novelty(reward, jnp.sum(jnp.where(found, averaged, 0.0)), jnp.sum(found).astype(jnp.float32))
 
 
-def update_average(average: Average, total: Float[Array, "*n"], terms: Float[Array, "*n"]) -> Average:
-    """The average after the computations of any number of rooms."""
-    added = jnp.sum(terms)
+def update_average(
+    average: Average, total: Float[Array, "*n"], terms: Float[Array, "*n"], axis_name: str | None = None
+) -> Average:
+    """The average after the computations of any number of rooms; with `axis_name` those of all devices on that axis."""
+    sums = jnp.sum(total), jnp.sum(terms)
+    new, added = sums if axis_name is None else jax.lax.psum(sums, axis_name)
     together = average.terms + added
-    mean = average.mean + (jnp.sum(total) - added * average.mean) / jnp.maximum(together, 1.0)
+    mean = average.mean + (new - added * average.mean) / jnp.maximum(together, 1.0)
     return Average(mean, together)

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -58,8 +58,10 @@ def tensors_of(tree: Any) -> Tensors:
     return {jax.tree_util.keystr(path): _plain(np.asarray(leaf)) for path, leaf in leaves}
 
 
-def restore(template: Any, tensors: Tensors, where: Path) -> Any:
-    """The tree of this shape with the arrays of a checkpoint in it."""
+def restore(
+    template: Any, tensors: Tensors, where: Path, put: Callable[[np.ndarray, Any], Any] = lambda x, like: jnp.asarray(x)
+) -> Any:
+    """The tree of this shape with the arrays of a checkpoint in it; `put` lays each where the template's lies."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(template)
     wanted = {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
     found = {name: tensors.get(name) for name in wanted}
@@ -69,7 +71,7 @@ def restore(template: Any, tensors: Tensors, where: Path) -> Any:
             raise DaxlabError(f"{where} has no {name}: it is of another agent or level")
         if given.shape != leaf.shape:
             raise DaxlabError(f"{where} has {name} of shape {given.shape} where {leaf.shape} is needed")
-    arrays = (jnp.asarray(_typed(found[name], leaf.dtype)) for name, leaf in wanted.items())
+    arrays = (put(_typed(found[name], leaf.dtype), leaf) for name, leaf in wanted.items())
     return jax.tree_util.tree_unflatten(structure, arrays)
 
 

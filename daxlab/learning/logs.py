@@ -14,9 +14,17 @@ Line = dict[str, Any]
 class Log:
     """Appends to `log.jsonl` and, where TensorBoard is installed, to its event files."""
 
-    def __init__(self, folder: Path, after: int = 0) -> None:
-        """Lines of later steps than `after` are dropped: a run that resumes writes them again."""
+    def __init__(self, folder: Path, after: int = 0, silent: bool = False) -> None:
+        """Lines of later steps than `after` are dropped: a run that resumes writes them again.
+
+        A silent log only remembers its lines: another process writes them.
+        """
         self.path = folder / "log.jsonl"
+        self.silent = silent
+        self.lines: list[Line] = []
+        self._events = None
+        if silent:
+            return
         self.lines = [line for line in read(self.path) if line["steps"] <= after]
         _replace(self.path, "".join(json.dumps(line) + "\n" for line in self.lines))
         self._events = _events(folder / "tensorboard")
@@ -24,6 +32,8 @@ class Log:
     def write(self, line: Line) -> None:
         """Add a line."""
         self.lines.append(line)
+        if self.silent:
+            return
         with self.path.open("a") as file:
             file.write(json.dumps(line) + "\n")
         if self._events is not None:

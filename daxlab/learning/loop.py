@@ -1,7 +1,8 @@
 """IMPALA on one page: all rooms act for an unroll, then the learner takes minibatches of those unrolls.
 
 World, pictures, agent and optimiser are one compiled program. Later minibatches are off-policy by as many optimiser
-steps as came before them, which V-trace corrects.
+steps as came before them, which V-trace corrects. Several devices run the same program, each in its part of the rooms:
+what it takes from the others stands where `axis`, the name of theirs, is used (None on one device).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax  # type: ignore[import-untyped]
 from jax import Array
 from jaxtyping import Bool, Float, Int, UInt32
@@ -21,6 +23,7 @@ from daxlab.agents.agent import Agent, AgentState, Observation, make_agent, part
 from daxlab.agents.novelty import Average, update_average
 from daxlab.agents.standardise import update_statistics
 from daxlab.learning.config import TrainConfig
+from daxlab.learning.devices import DEALT, EVERYWHERE, ONE, Devices, mean_over, own_part, place_on, sum_over
 from daxlab.learning.diagnostics import Notes, Sums, add_up, measure, no_notes, take_notes
 from daxlab.learning.losses import actor_critic, image_loss, optimiser, text_loss, total_loss
 from daxlab.levels.env import Env, Rooms, TimeStep
@@ -49,6 +52,11 @@ class TrainState(NamedTuple):
     actor: Actor
     key: UInt32[Array, " 2"]
     updates: Int[Array, ""]
+
+
+ACTOR = Actor(DEALT, DEALT, DEALT, DEALT, EVERYWHERE)  # type: ignore[arg-type]
+STATE = TrainState(EVERYWHERE, EVERYWHERE, ACTOR, EVERYWHERE, EVERYWHERE)  # type: ignore[arg-type]
+"""How a run lies on several devices."""
 
 
 class Trajectory(NamedTuple):
@@ -90,27 +98,31 @@ def step_size(config: TrainConfig, updates: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.maximum(1 - updates * (config.steps_per_update / steps), LEAST_STEP_SIZE)
 
 
-def start(config: TrainConfig, rooms: Rooms | Mixture) -> TrainState:
-    """The state of a run at its first step."""
+def start(config: TrainConfig, rooms: Rooms | Mixture, devices: Devices = ONE) -> TrainState:
+    """The state of a run at its first step; `rooms` are those of one device."""
     k_agent, k_rooms, k_run = jax.random.split(jax.random.key(config.seed), 3)
     agent = new_agent(config, rooms.env, k_agent)
-    actor = start_actor(rooms, agent, k_rooms)
-    return TrainState(
-        agent, adam(config).init(partition(agent)[0]), actor, jax.random.key_data(k_run), jnp.zeros((), jnp.int32)
-    )
+    learner = agent, adam(config).init(partition(agent)[0]), jax.random.key_data(k_run), jnp.zeros((), jnp.int32)
+    agent, optimiser, key, updates = devices.everywhere(learner)
+    return TrainState(agent, optimiser, start_actor(rooms, agent, k_rooms, devices), key, updates)
 
 
-def start_actor(rooms: Rooms | Mixture, agent: Agent, key: Array) -> Actor:
+def start_actor(rooms: Rooms | Mixture, agent: Agent, key: Array, devices: Devices = ONE) -> Actor:
     """Fresh rooms, and an agent that remembers nothing."""
-    states, now = jax.jit(rooms.reset)(key)
-    memory, notes = jax.tree.map(
-        lambda x: jnp.repeat(x[None], rooms.count, axis=0), (agent.initial_state(), no_notes(*rooms.levels))
-    )
-    return Actor(states, now, memory, rooms.map(take_notes, states, notes), agent.initial_averages())
+
+    def begin(agent: Agent, key: Array) -> Actor:
+        device, count = place_on(devices.axis)
+        states, now = jax.jit(rooms.reset, static_argnames="parts")(key, device, parts=count)
+        memory, notes = jax.tree.map(
+            lambda x: jnp.repeat(x[None], rooms.count, axis=0), (agent.initial_state(), no_notes(*rooms.levels))
+        )
+        return Actor(states, now, memory, rooms.map(take_notes, states, notes), agent.initial_averages())
+
+    return devices.spread(begin, (EVERYWHERE, EVERYWHERE), ACTOR)(agent, devices.everywhere(jax.random.key_data(key)))
 
 
 def act(
-    config: TrainConfig, rooms: Rooms | Mixture, agent: Agent, actor: Actor, key: Array
+    config: TrainConfig, rooms: Rooms | Mixture, agent: Agent, actor: Actor, key: Array, axis: str | None = None
 ) -> tuple[Actor, Trajectory, Sums]:
     """Play one unroll in every room."""
 
@@ -118,8 +130,8 @@ def act(
         now = actor.now
         observation = Observation(*now.observation)
         memory, output = jax.vmap(agent.step)(actor.memory, observation, now.first)
-        action = jax.random.categorical(key, output.logits)
-        intrinsic, averages = _intrinsic(agent, actor, output.rows)
+        action = choose(rooms, output.logits, key, axis)
+        intrinsic, averages = _intrinsic(agent, actor, output.rows, axis)
         seen = Trajectory(
             observation,
             now.first,
@@ -141,14 +153,25 @@ def act(
     intrinsic = jnp.zeros(rooms.count)
     if config.agent.novelty.enabled:
         output = jax.vmap(agent.step)(actor.memory, observation, end.first)[1]
-        intrinsic = _intrinsic(agent, actor, output.rows)[0]
+        intrinsic = _intrinsic(agent, actor, output.rows, axis)[0]
     nothing = jax.tree.map(lambda x: jnp.zeros_like(x[0]), (steps.action, steps.logits))
     final = Trajectory(observation, end.first, end.reward + intrinsic, end.discount * config.loss.discount, *nothing)
     trajectory = jax.tree.map(lambda xs, x: jnp.concatenate([xs, x[None]]), steps, final)
-    return actor, trajectory, jax.tree.map(jnp.sum, told)
+    return actor, trajectory, sum_over(jax.tree.map(jnp.sum, told), axis)
 
 
-def _intrinsic(agent: Agent, actor: Actor, rows: tuple[Array, ...]) -> tuple[Array, tuple[Average, ...]]:
+def choose(
+    rooms: Rooms | Mixture, logits: Float[Array, "b a"], key: Array, axis: str | None = None
+) -> Int[Array, " b"]:
+    """An action for each room, drawn from its policy; what is drawn for a room does not depend on who plays it."""
+    rank = np.argsort(rooms.dealt(rooms.most_parts))
+    noise = jax.random.gumbel(key, (rooms.count * place_on(axis)[1], logits.shape[1]), logits.dtype)
+    return jnp.argmax(logits + own_part(noise, axis)[rank], axis=-1)
+
+
+def _intrinsic(
+    agent: Agent, actor: Actor, rows: tuple[Array, ...], axis: str | None
+) -> tuple[Array, tuple[Average, ...]]:
     """NGU reward of each room, and the lifetime averages after it."""
     if not agent.config.novelty.enabled:
         return jnp.zeros(actor.now.reward.shape), actor.averages
@@ -156,7 +179,7 @@ def _intrinsic(agent: Agent, actor: Actor, rows: tuple[Array, ...]) -> tuple[Arr
         actor.memory, actor.now.first, rows, actor.averages
     )
     pairs = zip(actor.averages, parts, strict=True)
-    return reward, tuple(update_average(average, part.total, part.terms) for average, part in pairs)
+    return reward, tuple(update_average(average, part.total, part.terms, axis) for average, part in pairs)
 
 
 def loss(
@@ -192,13 +215,30 @@ def loss(
     return total, (output.v, sums)
 
 
+def minibatches(
+    config: TrainConfig, rooms: Rooms | Mixture, key: Array, axis: str | None = None
+) -> Int[Array, "batches part"]:
+    """This device's rooms in each minibatch: of every so many neighbours each minibatch has one, by chance.
+
+    So all devices have equal parts of a minibatch, and how many they are does not change which rooms are in it.
+    """
+    batches = config.rooms // config.minibatch
+    neighbours = jnp.broadcast_to(jnp.arange(batches)[:, None], (batches, config.minibatch))
+    drawn = own_part(jax.random.permutation(key, neighbours, axis=0, independent=True), axis, 1)
+    return jnp.asarray(rooms.dealt(rooms.most_parts))[drawn + batches * jnp.arange(drawn.shape[1])]
+
+
 def learn(
-    config: TrainConfig, begin: TrainState, trajectory: Trajectory, key: Array
+    config: TrainConfig,
+    rooms: Rooms | Mixture,
+    begin: TrainState,
+    trajectory: Trajectory,
+    key: Array,
+    axis: str | None = None,
 ) -> tuple[Agent, optax.OptState, Sums]:
     """One pass in minibatches over the unrolls that were played from `begin` on."""
     k_order, k_rest = jax.random.split(key)
-    batches = config.rooms // config.minibatch
-    order = jax.random.permutation(k_order, config.rooms).reshape(batches, config.minibatch)
+    order = minibatches(config, rooms, k_order, axis)
     size = step_size(config, begin.updates)
 
     def step(carry: tuple[Agent, optax.OptState], job: tuple[Array, Array]) -> tuple[Any, Sums]:
@@ -208,31 +248,33 @@ def learn(
         sequences = jax.tree.map(lambda x: jnp.take(x, index, axis=1), trajectory)
         memories = jax.tree.map(lambda x: jnp.take(x, index, axis=0), begin.actor.memory)
         gradient, (codes, sums) = jax.grad(loss, has_aux=True)(weights, rest, config, memories, sequences, key)
+        gradient, sums = mean_over((gradient, sums), axis)
         sums |= {"gradient": optax.global_norm(gradient)}
         change, state = adam(config).update(gradient, state, weights)
         change = jax.tree.map(lambda x: x * size, change)
         agent = eqx.combine(optax.apply_updates(weights, change), rest)
-        agent = with_statistics(agent, update_statistics(agent.statistics, codes))
+        agent = with_statistics(agent, update_statistics(agent.statistics, codes, axis_name=axis))
         return (agent, state), sums
 
-    jobs = (order, jax.random.split(k_rest, batches))
-    (agent, state), sums = _repeat(step, (begin.agent, begin.optimiser), jobs, batches)
+    jobs = (order, jax.random.split(k_rest, len(order)))
+    (agent, state), sums = _repeat(step, (begin.agent, begin.optimiser), jobs, len(order))
     return agent, state, sums
 
 
-def make_update(config: TrainConfig, rooms: Rooms | Mixture, repeats: int = 1) -> Any:
-    """The compiled program: act, then learn, so many times; what it is given is used up."""
+def make_update(config: TrainConfig, rooms: Rooms | Mixture, repeats: int = 1, devices: Devices = ONE) -> Any:
+    """The compiled program: act, then learn, so many times; what it is given is used up. `rooms` are one device's."""
+    axis = devices.axis
 
     def once(state: TrainState, _: None) -> tuple[TrainState, Sums]:
         next_key, k_act, k_learn = jax.random.split(jax.random.wrap_key_data(state.key), 3)
-        actor, trajectory, told = act(config, rooms, state.agent, state.actor, k_act)
-        agent, adam_state, learned = learn(config, state, trajectory, k_learn)
+        actor, trajectory, told = act(config, rooms, state.agent, state.actor, k_act, axis)
+        agent, adam_state, learned = learn(config, rooms, state, trajectory, k_learn, axis)
         return TrainState(agent, adam_state, actor, jax.random.key_data(next_key), state.updates + 1), told | learned
 
-    def many(state: TrainState) -> tuple[TrainState, Sums]:
+    def repeat(state: TrainState) -> tuple[TrainState, Sums]:
         return _repeat(once, state, None, repeats)
 
-    return jax.jit(many, donate_argnums=0)
+    return jax.jit(devices.spread(repeat, (STATE,), (STATE, EVERYWHERE)), donate_argnums=0)
 
 
 def _repeat(step: Callable[[Any, Any], tuple[Any, Sums]], carry: Any, jobs: Any, length: int) -> tuple[Any, Sums]:
@@ -241,10 +283,14 @@ def _repeat(step: Callable[[Any, Any], tuple[Any, Sums]], carry: Any, jobs: Any,
     XLA's CPU backend is ten times or more slower at a convolution's gradient inside of one (jax-ml/jax#12868).
     """
     if jax.default_backend() != "cpu":
-        carry, sums = jax.lax.scan(step, carry, jobs, length=length)
-        return carry, jax.tree.map(jnp.sum, sums)
+        return _scan(step, carry, jobs, length)
     total: Sums = {}
     for i in range(length):
         carry, sums = step(carry, jax.tree.map(operator.itemgetter(i), jobs))
         total = {name: total.get(name, 0.0) + value for name, value in sums.items()}
     return carry, total
+
+
+def _scan(step: Callable[[Any, Any], tuple[Any, Sums]], carry: Any, jobs: Any, length: int) -> tuple[Any, Sums]:
+    carry, sums = jax.lax.scan(step, carry, jobs, length=length)
+    return carry, jax.tree.map(jnp.sum, sums)

@@ -28,6 +28,7 @@ from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
 from daxlab.learning.checkpoint import Kind, Tensors
 from daxlab.learning.config import TrainConfig, change, from_json, to_json
+from daxlab.learning.devices import ONE, Devices, check_parts, take
 from daxlab.learning.diagnostics import summarise_all
 from daxlab.learning.logs import Line, Log, draw_curve, write_whole
 from daxlab.learning.loop import TrainState, make_update, new_agent, start, start_actor
@@ -37,8 +38,8 @@ from daxlab.levels.mixture import make_rooms
 
 CALL_STEPS = 2**18
 """Updates shorter than this many steps share one call of the device (not on a CPU: see `loop`)."""
-LIGHT = (".agent", ".optimiser", ".actor.averages", ".key", ".updates")
-"""What a light checkpoint holds of a `TrainState`."""
+BY_ROOM = (".actor.now", ".actor.memory", ".actor.notes")
+"""What has one row for each room, in the order of the devices that play them; a checkpoint has the rooms' own."""
 COUNTERS = "counters/"
 """Where a checkpoint keeps what the log has not told yet."""
 UNTIL_LINES = 3
@@ -54,6 +55,7 @@ def train(
     steps: int | None = None,
     until: float | None = None,
     agent: Agent | None = None,
+    devices: Devices | None = None,
     quiet: bool = False,
     resume_command: str = "daxlab train --resume",
 ) -> dict[str, Any]:
@@ -62,6 +64,7 @@ def train(
     `budget` is in seconds, compilation and saving included; `steps` replaces the config's. `until` is a success
     in training, averaged over the log's last three lines, at which to stop. `agent` is one to start from, trained
     elsewhere. `light` saves weights, optimiser, statistics, step and key only. Ctrl-C and SIGTERM save and stop.
+    `devices` are those of `daxlab.learning.devices.take`: unless given all accelerators of this process, or one CPU.
     """
     if until is not None and not 0 < until <= 1:
         raise DaxlabError(f"until is {until}; a success is above 0 and at most 1")
@@ -74,13 +77,16 @@ def train(
         config = change(config, steps=steps)
     if agent is not None:
         check_shape(agent, config)
+    if devices is None:
+        devices = take()
+    check_parts(make_rooms(config.weights, config.rooms), config.minibatch, devices.count)
     if not resuming:
-        new_folder(folder, config)
+        devices.let_lead(lambda: new_folder(folder, config))
     deadline = math.inf if budget is None else began + budget
-    progress = Progress(config.steps, quiet)
+    progress = Progress(config.steps, quiet or not devices.lead)
     kind: Kind = "light" if light else "exact"
     try:
-        return Run(config, folder, kind, progress, resume_command, resuming, agent).go(deadline, until)
+        return Run(config, folder, kind, progress, resume_command, resuming, agent, devices).go(deadline, until)
     finally:
         progress.close()
 
@@ -97,22 +103,27 @@ class Run:
         resume_command: str,
         resuming: bool,
         agent: Agent | None = None,
+        devices: Devices = ONE,
     ) -> None:
         self.config, self.folder, self.kind, self.progress = config, folder, kind, progress
+        self.devices = devices
         self.resume_command = f"{resume_command} {folder}"
-        self.rooms = make_rooms(config.weights, config.rooms)
+        rooms = make_rooms(config.weights, config.rooms)
+        self.order = rooms.dealt(devices.count)
+        self.rooms = rooms.part(devices.count)
         self.sums: dict[str, float] = {}
         self.seconds = self.logged_seconds = self.logged_steps = 0.0
         self.saved: Path | None = None
         self.save_seconds = 1.0
         with progress.doing("making the rooms"):
-            self.state = start(config, self.rooms)
+            self.state = start(config, self.rooms, devices)
             if agent is not None:
-                self.state = self.state._replace(agent=agent)
+                self.state = self.state._replace(agent=devices.everywhere(agent))
             if resuming:
                 self.restore(latest(folder))
         self.updates = int(self.state.updates)
-        self.log = Log(folder, self.steps)
+        devices.check_alike(f"{to_json(config)} {kind} {devices.count} {self.updates}")
+        self.log = Log(folder, self.steps, silent=not devices.lead)
 
     @property
     def steps(self) -> int:
@@ -128,10 +139,11 @@ class Run:
             raise DaxlabError(f"{self.folder} is trained to its end, {self.steps} steps; give more with --steps")
         with interruptions() as stopped:
             with self.progress.doing("compiling"):
-                update = make_update(config, self.rooms, repeats).lower(self.state).compile()
+                update = make_update(config, self.rooms, repeats, self.devices).lower(self.state).compile()
             saved_at = time.monotonic()
             slowest = 0.0
-            while self.updates < config.updates and not stopped:
+            [stop] = self.devices.any(bool(stopped))
+            while self.updates < config.updates and not stop:
                 call = self.update(update, repeats)
                 slowest = max(slowest, call)
                 if self.updates % log_updates == 0:
@@ -143,11 +155,12 @@ class Run:
                 self.progress.show(self.steps, rate, self.latest_line(), left)
                 if time.monotonic() + slowest + 2 * self.save_seconds + 2 > deadline:
                     stopped.append("time is up")
-                if time.monotonic() - saved_at > 60 * config.save_minutes:
+                stop, due = self.devices.any(bool(stopped), time.monotonic() - saved_at > 60 * config.save_minutes)
+                if due:
                     self.save()
                     saved_at = time.monotonic()
             self.save()
-        self.finish(stopped[0] if stopped else "done")
+        self.finish((stopped or ["stopped"])[0] if stop else "done")
         return self.latest_line()
 
     def update(self, update: Any, repeats: int) -> float:
@@ -188,17 +201,26 @@ class Run:
     def save(self) -> None:
         """Write a checkpoint and the curve."""
         begin = time.monotonic()
-        tensors = checkpoint.tensors_of(self.state)
+        state = self.state if self.kind == "exact" else without_rooms(self.state)
+        tensors = self.reordered(checkpoint.tensors_of(self.devices.whole(state)), np.argsort(self.order))
         for name, x in tensors.items():
             if name.startswith(".agent") and not np.isfinite(x).all():
                 raise DaxlabError(f"{name} is not finite at step {self.steps}; {self.last_good()}")
-        if self.kind == "light":
-            tensors = {name: x for name, x in tensors.items() if name.startswith(LIGHT)}
         tensors |= {COUNTERS + name: np.array(value, np.float64) for name, value in self.counters().items()}
+        self.devices.let_lead(lambda: self.write(tensors))
+        self.save_seconds = time.monotonic() - begin
+
+    def write(self, tensors: Tensors) -> None:
+        """Write what `save` has gathered."""
         self.saved = checkpoint.save(self.folder / "checkpoints", self.kind, tensors, self.config, self.updates)
         title = f"{self.config.agent.core} on {self.config.title}"
         draw_curve(self.log.lines, self.folder / "curve.png", title, self.config.chance)
-        self.save_seconds = time.monotonic() - begin
+
+    def reordered(self, tensors: Tensors, order: np.ndarray) -> Tensors:
+        """The tensors with their rooms in another order."""
+        if len(self.rooms.levels) == 1:
+            return tensors
+        return {name: x[order] if name.startswith(BY_ROOM) else x for name, x in tensors.items()}
 
     def counters(self) -> dict[str, float]:
         """What the log has not told yet."""
@@ -208,10 +230,11 @@ class Run:
     def restore(self, path: Path) -> None:
         """Go on from a checkpoint."""
         loaded = load_for(path, self.config)
-        self.state, rooms_too = restore_state(self.state, loaded.tensors, path)
+        tensors = self.reordered(loaded.tensors, self.order)
+        self.state, rooms_too = restore_state(self.state, tensors, path, self.devices)
         if not rooms_too:
-            key = jax.random.fold_in(jax.random.wrap_key_data(self.state.key), 1)
-            actor = start_actor(self.rooms, self.state.agent, key)
+            key = jax.random.fold_in(jax.random.wrap_key_data(jax.device_get(self.state.key)), 1)
+            actor = start_actor(self.rooms, self.state.agent, key, self.devices)
             self.state = self.state._replace(actor=actor._replace(averages=self.state.actor.averages))
         kept = {name[len(COUNTERS) :]: float(x) for name, x in loaded.tensors.items() if name.startswith(COUNTERS)}
         self.sums = {name[len("sums/") :]: value for name, value in kept.items() if name.startswith("sums/")}
@@ -247,14 +270,19 @@ def _repeats(config: TrainConfig, log_updates: int) -> int:
     return max(n for n in range(1, log_updates + 1) if log_updates % n == 0 and n <= most)
 
 
-def restore_state(template: TrainState, tensors: Tensors, where: Path) -> tuple[TrainState, bool]:
+def without_rooms(state: TrainState) -> TrainState:
+    """What a light checkpoint holds: agent, optimiser, statistics and averages, key and step."""
+    return state._replace(actor=state.actor._replace(rooms=None, now=None, memory=None, notes=None))  # type: ignore[arg-type]
+
+
+def restore_state(
+    template: TrainState, tensors: Tensors, where: Path, devices: Devices = ONE
+) -> tuple[TrainState, bool]:
     """The state in a checkpoint; False if it is a light one, whose rooms are the template's."""
     if any(name.startswith(".actor.rooms") for name in tensors):
-        return checkpoint.restore(template, tensors, where), True
-    actor = template.actor
-    bare = template._replace(actor=actor._replace(rooms=None, now=None, memory=None, notes=None))  # type: ignore[arg-type]
-    state = checkpoint.restore(bare, tensors, where)
-    return state._replace(actor=actor._replace(averages=state.actor.averages)), False
+        return checkpoint.restore(template, tensors, where, devices.put), True
+    state = checkpoint.restore(without_rooms(template), tensors, where, devices.put)
+    return state._replace(actor=template.actor._replace(averages=state.actor.averages)), False
 
 
 def load_for(path: Path, config: TrainConfig) -> checkpoint.Loaded:

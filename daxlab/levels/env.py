@@ -166,9 +166,22 @@ class Rooms:
         # Rooms end a few at a time, so a fresh episode is drawn for a slice of them, not for all at every step.
         self._slice = max(1, count // 32)
 
-    def reset(self, key: Array) -> tuple[Episode, TimeStep]:
-        """A fresh episode in every room."""
-        states = self.start(key)
+    @property
+    def most_parts(self) -> int:
+        """The most parts that the rooms can be cut into so that all are alike."""
+        return self.count
+
+    def part(self, parts: int) -> Rooms:
+        """One of so many equal parts of the rooms."""
+        return Rooms(self.env, self.count // parts)
+
+    def dealt(self, parts: int) -> Int[np.ndarray, " rooms"]:
+        """Numbers of the rooms in the order of so many equal parts: those of the first part, of the second, …"""
+        return np.arange(self.count)
+
+    def reset(self, key: Array, part: Int[Array, ""] | int = 0, parts: int = 1) -> tuple[Episode, TimeStep]:
+        """A fresh episode in every room; these may be one of so many equal parts, each room with a key of its own."""
+        states = self.start(key, part, parts)
         return states, jax.vmap(self.env.timestep)(states)
 
     def step(self, states: Episode, actions: Int[Array, " rooms"]) -> tuple[Episode, TimeStep]:
@@ -176,10 +189,10 @@ class Rooms:
         states = self.advance(states, actions)
         return states, jax.vmap(self.env.timestep)(states)
 
-    def start(self, key: Array) -> Episode:
+    def start(self, key: Array, part: Int[Array, ""] | int = 0, parts: int = 1) -> Episode:
         """`reset` without the pictures."""
-        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), self.count)
-        return jax.vmap(self.env.start)(keys)
+        keys = jax.random.split(jax.random.wrap_key_data(key_data(key)), self.count * parts)
+        return jax.vmap(self.env.start)(jax.lax.dynamic_slice_in_dim(keys, part * self.count, self.count))
 
     def advance(self, states: Episode, actions: Int[Array, " rooms"]) -> Episode:
         """`step` without the pictures."""
@@ -201,7 +214,7 @@ class Rooms:
             states, ended = carry
             index = jnp.nonzero(ended, size=self._slice, fill_value=self.count)[0]
             keys = states.key.at[index].get(mode="clip")
-            fresh = jax.vmap(lambda key: start(self.env.level, key))(keys)
+            fresh = jax.vmap(self.env.start)(keys)
             put = jax.tree.map(lambda old, new: old.at[index].set(new, mode="drop"), states, fresh)
             return put, ended.at[index].set(False, mode="drop")
 

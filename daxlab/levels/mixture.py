@@ -11,6 +11,7 @@ is its weight, however long its episodes are, and each room-step is computed onc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ class Mixture:
         self.envs = tuple(Env(level, **options) for level in weights)
         self.shares = shares(weights, count)
         self.count = count
+        self._options = options
         check_alike([env.level for env in self.envs], [(env.width, env.height) for env in self.envs])
         self.rooms = tuple(Rooms(env, share) for env, share in zip(self.envs, self.shares, strict=True))
         self.env = self.envs[0]
@@ -47,9 +49,25 @@ class Mixture:
         self.level_of: Int[np.ndarray, " rooms"] = np.repeat(np.arange(len(self.envs)), self.shares)
         """Which level each room plays, in the order given."""
 
-    def reset(self, key: Array) -> tuple[States, TimeStep]:
-        """A fresh episode in every room."""
-        return self._join([rooms.reset(k) for rooms, k in zip(self.rooms, self._keys(key), strict=True)])
+    @property
+    def most_parts(self) -> int:
+        """The most parts that the rooms can be cut into so that all are alike: each has equally many of a level."""
+        return math.gcd(*self.shares)
+
+    def part(self, parts: int) -> Mixture:
+        """One of so many equal parts of the rooms."""
+        each = {level: share // parts for level, share in zip(self.levels, self.shares, strict=True)}
+        return Mixture(each, self.count // parts, **self._options)
+
+    def dealt(self, parts: int) -> Int[np.ndarray, " rooms"]:
+        """Numbers of the rooms in the order of so many equal parts: those of the first part, of the second, …"""
+        levels = np.split(np.arange(self.count), np.cumsum(self.shares)[:-1])
+        return np.concatenate([rooms.reshape(parts, -1) for rooms in levels], axis=1).reshape(-1)
+
+    def reset(self, key: Array, part: Int[Array, ""] | int = 0, parts: int = 1) -> tuple[States, TimeStep]:
+        """A fresh episode in every room; these may be one of so many equal parts, each room with a key of its own."""
+        keys = zip(self.rooms, self._keys(key), strict=True)
+        return self._join([rooms.reset(k, part, parts) for rooms, k in keys])
 
     def step(self, states: States, actions: Int[Array, " rooms"]) -> tuple[States, TimeStep]:
         """One action in every room; rooms whose episode had ended begin the next one of their level instead."""
