@@ -16,8 +16,9 @@ from daxlab.cli_bench import BENCHES, DEFAULT_LEVEL, Bench
 from daxlab.cli_demo import Demo
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
+from daxlab.cli_view import Completion, Human, View
 from daxlab.cli_weights import Export, Pretrained, Probe
-from daxlab.errors import DaxlabError
+from daxlab.errors import DaxlabError, unknown
 from daxlab.pretrained import PREFIX
 
 LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
@@ -158,21 +159,27 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "pretrained": Pretrained,
     "agents": Agents,
     "film": Film,
+    "view": View,
+    "human": Human,
     "assets": Assets,
     "bench": Bench,
+    "completion": Completion,
 }
 
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
 
 ABOUT = """daxlab: an agent walks a 3D room, hears each object's made-up name once, and then acts on it.
 
-Start with `daxlab demo`. Each command has its own help: daxlab COMMAND --help"""
+Start with `daxlab demo`, or watch a trained agent think: `daxlab view`.
+Each command has its own help: daxlab COMMAND --help"""
 
 
 def _parse(arguments: list[str]) -> Any:
     commands, prog, about = COMMANDS, "daxlab", ABOUT
     if arguments[:1] == ["bench"] and len(arguments) > 1:
         commands, prog, about, arguments = BENCHES, "daxlab bench", Bench.__doc__ or "", arguments[1:]
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        raise unknown(f"command of {prog}", arguments[0], commands)
     match arguments:
         case ["assets", name, *flags] if name in ASSETS:
             return tyro.cli(ASSETS[name], prog=f"daxlab assets {name}", args=flags, config=CONFIG)

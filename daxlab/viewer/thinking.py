@@ -7,7 +7,8 @@ The episodes are those that `daxlab evaluate` plays with the same seed, and acti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,10 +48,10 @@ def film_agent(
     remembers = _held(trained.agent.initial_state().core) is not None
     height = pixels(unit, mind.TOP + mind.MEMORY if remembers else mind.TOP)
     movie.check(out, width, height, fps)
-    look = view(env.level, pixels(unit, mind.VIEW_WIDTH), pixels(unit, mind.VIEW_HEIGHT))
+    large = view(env.level, pixels(unit, mind.VIEW_WIDTH), pixels(unit, mind.VIEW_HEIGHT))
 
     def draw(moment: Moment) -> Image.Image:
-        return mind.draw(look(moment.shot.state), moment, env.level.actions, width, height)
+        return mind.draw(large(moment.shot.state), moment, env.level.actions, width, height)
 
     moments = record(env, trained.agent, seed, episodes)
     movie.write(out, moments, draw, lambda moment: moment.shot.ended, fps, END_SECONDS)
@@ -62,7 +63,7 @@ def record(env: Env, agent: Agent, seed: int, episodes: int = 1) -> list[Moment]
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
     start, advance = rules(env.level)
-    look = _look(env, agent)
+    see = jax.jit(functools.partial(look, env, agent))
     moments = []
     for key in jax.random.split(jax.random.key(seed), episodes):
         k_room, key = jax.random.split(key)
@@ -71,8 +72,8 @@ def record(env: Env, agent: Agent, seed: int, episodes: int = 1) -> list[Moment]
         while True:
             running = int(states[-1].outcome) == RUNNING
             key, k_action = jax.random.split(key)
-            memory, seen = look(states[-1], memory, k_action)
-            thoughts.append(_thought(jax.device_get(seen), running))
+            memory, seen = see(states[-1], memory, k_action)
+            thoughts.append(thought_of(jax.device_get(seen), running))
             if not running:
                 break
             states.append(advance(states[-1], thoughts[-1].action))
@@ -98,7 +99,7 @@ def remember(shots: Sequence[Shot], thoughts: Sequence[Thought]) -> list[Moment]
     ]
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """What leaves the device at each step."""
 
     rgb: UInt8[Array, "h w 3"]
@@ -109,18 +110,14 @@ class _Seen(NamedTuple):
     held: Int[Array, " m"] | None
 
 
-def _look(env: Env, agent: Agent) -> Callable[[Episode, Any, Array], tuple[Any, _Seen]]:
-    """The agent looks at a state and draws an action, compiled."""
-
-    def look(room: Episode, memory: Any, key: Array) -> tuple[Any, _Seen]:
-        now = env.timestep(room)
-        memory, output = agent.step(memory, Observation(*now.observation), now.first)
-        action = jax.random.categorical(key, output.logits)
-        probabilities = jax.nn.softmax(output.logits)
-        held = _held(memory.core)
-        return memory, _Seen(now.observation.rgb, probabilities, action, output.value, output.reads, held)
-
-    return jax.jit(look)
+def look(env: Env, agent: Agent, room: Episode, memory: Any, key: Array) -> tuple[Any, Seen]:
+    """The agent looks at a state and draws an action."""
+    now = env.timestep(room)
+    memory, output = agent.step(memory, Observation(*now.observation), now.first)
+    action = jax.random.categorical(key, output.logits)
+    probabilities = jax.nn.softmax(output.logits)
+    held = _held(memory.core)
+    return memory, Seen(now.observation.rgb, probabilities, action, output.value, output.reads, held)
 
 
 def _held(core: Any) -> Int[Array, " m"] | None:
@@ -130,7 +127,8 @@ def _held(core: Any) -> Int[Array, " m"] | None:
     return jnp.where(jnp.arange(core.ring.time.shape[0]) < core.ring.written, core.ring.time, -1)
 
 
-def _thought(seen: _Seen, running: bool) -> Thought:
+def thought_of(seen: Seen, running: bool) -> Thought:
+    """What an agent made of a state, off the device; an ended episode has no action."""
     held = None if seen.held is None else frozenset(seen.held[seen.held >= 0].tolist())
     action = int(seen.action) if running else -1
     rgb, probabilities = np.asarray(seen.rgb), np.asarray(seen.probabilities)
