@@ -118,9 +118,10 @@ class Expert:
 class Film:
     """Film episodes: the large first-person view, the text channel, phase and reward.
 
-    Of a trained agent also its policy and value, and the views in its memory as it reads them.
+    Of a trained agent also its policy and value, and the views in its memory as it reads them. A .html is the page of
+    `daxlab view` with the episode in it: one file to step through, without a server.
 
-    Example: daxlab film desk/fast_map_three_objs --actor expert --out episode.gif
+    Example: daxlab film --actor pretrained:room --out episode.html
     """
 
     level: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="LEVEL")] = None
@@ -128,7 +129,7 @@ class Film:
     actor: str = "expert"
     """expert, random-object or random; or a run folder, a checkpoint in it, a weights file, or pretrained:NAME."""
     out: Path = Path("out/episode.gif")
-    """File to write: .gif or .mp4."""
+    """File to write: .gif, .mp4 or .html."""
     seed: int = 0
     """Which episode; a trained agent plays those of: daxlab evaluate --seed"""
     episodes: int = 1

@@ -20,14 +20,14 @@ from PIL import Image
 
 from daxlab.errors import DaxlabError, unknown
 from daxlab.levels import expert
-from daxlab.levels.cast import things
 from daxlab.levels.env import Env, key_data
 from daxlab.levels.episode import RUNNING, Episode, text
 from daxlab.levels.expert import Actor
 from daxlab.levels.spec import Level
 from daxlab.levels.vocabulary import decode
-from daxlab.viewer import movie
+from daxlab.viewer import movie, replay
 from daxlab.viewer.page import STRIP, Page, Shot, pixels
+from daxlab.viewer.panels import thing_names
 
 END_SECONDS = 2.0
 """How long the end of an episode stands still."""
@@ -45,11 +45,16 @@ def film(
     height: int = 480,
     fps: int = 10,
 ) -> Path:
-    """Write a film of an actor's episodes, whole or not at all, as .gif or .mp4; the same seed gives the same film."""
+    """Write a film of an actor's episodes, whole or not at all, as .gif, .mp4 or a page; a seed gives one film."""
     out = Path(out)
     movie.check(out, width, height, fps)
-    level = Env(level).level
+    env = Env(level)
+    level, name = env.level, actor if isinstance(actor, str) else "an actor"
     shots = record(level, _actor(actor), seed, episodes)
+    if out.suffix == ".html":
+        with movie.whole(out) as path:
+            replay.write(path, env, shots, None, f"{name} on {level.name}, seed {seed}")
+        return out
     movie.write(out, shots, _Camera(level, width, height).draw, attrgetter("ended"), fps, END_SECONDS)
     return out
 
@@ -98,7 +103,7 @@ def record(level: Level, actor: Actor, seed: int, episodes: int) -> list[Shot]:
 def tell(level: Level, states: Sequence[Episode], actions: Sequence[int]) -> list[Shot]:
     """The shots of one episode, from its states and the actions between them."""
     hear = _hear(level)
-    named = tuple(name.rstrip(" 0123456789") for name in things(level).names)
+    named = thing_names(level)
     shots, total = [], 0.0
     for i, state in enumerate(jax.device_get(states)):
         total += float(state.reward) if i else 0.0

@@ -8,7 +8,6 @@ The score of a person is kept as an agent's is: success with its interval, on ep
 from __future__ import annotations
 
 import json
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from daxlab.errors import DaxlabError
 from daxlab.learning.evaluate import wilson
 from daxlab.levels.episode import RIGHT
 from daxlab.levels.spec import Level
+from daxlab.viewer.movie import whole
 from daxlab.viewer.panels import OUTCOMES
 
 FORMAT = "daxlab-human-1"
@@ -49,9 +49,17 @@ class Scores:
                 return
             row = {"seed": seed, "outcome": OUTCOMES[outcome], "steps": steps, "return": round(total, 4)}
             self.played.append(row)
-            _write(self.path, self.report())
+            self._save()
             if len(self.played) >= self.wanted:
                 self.done.set()
+
+    def _save(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DaxlabError(f"cannot make the folder {str(self.path.parent)!r}: {error.strerror}") from error
+        with whole(self.path) as path:
+            path.write_text(json.dumps(self.report(), indent=2, ensure_ascii=False) + "\n")
 
     def report(self) -> dict[str, Any]:
         """What the file holds."""
@@ -93,15 +101,3 @@ def _read(path: Path, level: Level) -> list[dict[str, Any]]:
     if (kind, of) != (FORMAT, level.name):
         raise DaxlabError(f"{path} keeps a person's score on {of!r}; choose another --out for {level.name!r}")
     return played
-
-
-def _write(path: Path, report: dict[str, Any]) -> None:
-    beside = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
-        os.replace(beside, path)
-    except OSError as error:
-        raise DaxlabError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
-    finally:
-        beside.unlink(missing_ok=True)

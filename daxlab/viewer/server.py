@@ -14,20 +14,19 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from daxlab.errors import DaxlabError
 from daxlab.viewer.programs import Wait
 from daxlab.viewer.sessions import Full, Gone, Sessions
+from daxlab.viewer.web import page
 
 MOST_BYTES = 16 * 1024
 """Of a message."""
 PATIENCE_SECONDS = 60.0
 """How long a connection may say nothing."""
 MOST_CONNECTIONS = 256
-WEB = Path(__file__).parent / "web"
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 """The page loads nothing from anywhere."""
@@ -37,20 +36,6 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-s
 def live_page() -> bytes:
     """The page that asks this server."""
     return page("live.js").encode()
-
-
-def page(last: str, data: str = "") -> str:
-    """The page in one file: `last` is what drives its panels, `data` a script that comes before it."""
-    html = (WEB / "page.html").read_text()
-    parts = {
-        "/*style*/": (WEB / "style.css").read_text(),
-        "/*panels*/": (WEB / "panels.js").read_text(),
-        "/*data*/": data,
-        "/*last*/": (WEB / last).read_text(),
-    }
-    for mark, text in parts.items():
-        html = html.replace(mark, text, 1)
-    return html
 
 
 class Refused(Exception):

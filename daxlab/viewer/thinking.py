@@ -25,7 +25,7 @@ from daxlab.errors import DaxlabError
 from daxlab.learning.evaluate import env_for, load_agent
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RUNNING, Episode
-from daxlab.viewer import mind, movie
+from daxlab.viewer import mind, movie, replay
 from daxlab.viewer.film import END_SECONDS, rules, tell, view
 from daxlab.viewer.mind import PLACES, Memory, Moment, Thought
 from daxlab.viewer.page import Shot, pixels
@@ -54,6 +54,11 @@ def film_agent(
         return mind.draw(large(moment.shot.state), moment, env.level.actions, width, height)
 
     moments = record(env, trained.agent, seed, episodes)
+    if out.suffix == ".html":
+        shots, thoughts = [moment.shot for moment in moments], [moment.thought for moment in moments]
+        with movie.whole(out) as path:
+            replay.write(path, env, shots, thoughts, f"{where} on {env.level.name}, seed {seed}")
+        return out
     movie.write(out, moments, draw, lambda moment: moment.shot.ended, fps, END_SECONDS)
     return out
 

@@ -73,7 +73,7 @@
     $("about").textContent = frame.score || (mine() && ended() ? (frame.fair ? "played as an agent plays" : "not as an agent plays: something was changed or tried again") : "");
   }
   function mark() {
-    $("play").textContent = playing ? "⏸" : "▶";
+    $("play").classList.toggle("on", playing);
     $("frame").classList.toggle("mine", Boolean(mine()));
     $("keys").hidden = !mine();
     $("start").textContent = mine() && !playing && frame.index === 0 && frame.length === 1 ? "press any key below, or click the view, to begin" : "";

@@ -6,7 +6,7 @@ const Panels = (() => {
   const pictures = new Map();
 
   function make(tag, attributes = {}, ...children) {
-    const svg = ["svg", "rect", "circle", "path", "polyline", "text", "g"].includes(tag);
+    const svg = ["svg", "rect", "circle", "path", "polyline", "text", "clipPath"].includes(tag);
     const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     node.append(...children);
@@ -49,14 +49,15 @@ const Panels = (() => {
     if (!plan) { svg.replaceChildren(); return; }
     const [w, d] = plan.room, edge = 0.12;
     svg.setAttribute("viewBox", `${-w - edge} ${-d - edge} ${2 * (w + edge)} ${2 * (d + edge)}`);
-    const nodes = [make("rect", { x: -w, y: -d, width: 2 * w, height: 2 * d, rx: 0.05, fill: "#2b2a2b", stroke: "#596273", "stroke-width": 0.06 })];
+    const walls = { x: -w, y: -d, width: 2 * w, height: 2 * d, rx: 0.06 };
+    const nodes = [make("clipPath", { id: "walls" }, make("rect", walls)), make("rect", { ...walls, fill: "#2d2b2a", stroke: "#596273", "stroke-width": 0.06 })];
     for (const { name, low, high } of plan.furniture) {
       nodes.push(make("rect", { x: low[0], y: -high[1], width: high[0] - low[0], height: high[1] - low[1], rx: 0.05, fill: "#4b4238", stroke: "#6f604f", "stroke-width": 0.02 }));
       nodes.push(make("text", { class: "thing", x: (low[0] + high[0]) / 2, y: -(low[1] + high[1]) / 2 + 0.05 }, name));
     }
     const [x, y, heading] = plan.agent, far = 2.6, half = plan.half_view;
     const ray = (angle) => `${x + far * Math.sin(heading + angle)} ${-y - far * Math.cos(heading + angle)}`;
-    nodes.push(make("path", { d: `M${x} ${-y}L${ray(-half)}A${far} ${far} 0 0 1 ${ray(half)}Z`, fill: "#ffd03026" }));
+    nodes.push(make("path", { d: `M${x} ${-y}L${ray(-half)}A${far} ${far} 0 0 1 ${ray(half)}Z`, fill: "#ffd03026", "clip-path": "url(#walls)" }));
     nodes.push(make("polyline", { points: plan.trail.map(([a, b]) => `${a},${-b}`).join(" "), fill: "none", stroke: "#ffd03099", "stroke-width": 0.035, "stroke-linejoin": "round" }));
     const labels = [];
     for (const o of plan.objects) {
@@ -64,10 +65,10 @@ const Panels = (() => {
       const [a, b] = o.at;
       if (o.asked) nodes.push(make("circle", { cx: a, cy: -b, r: o.radius + 0.12, fill: "none", stroke: "#ee8f34", "stroke-width": 0.05, "stroke-dasharray": ".12 .07" }));
       nodes.push(make("circle", { cx: a, cy: -b, r: Math.max(o.radius, 0.1), fill: colour(o.slot), stroke: o.held || o.seen ? "#fff" : "#0007", "stroke-width": o.held || o.seen ? 0.06 : 0.02 }));
-      const up = -b - o.radius - 0.26 < -d ? o.radius + 0.22 : -o.radius - 0.24;
+      const up = -b - o.radius - 0.45 < -d ? o.radius + 0.28 : -o.radius - 0.3;
       const inside = Math.min(Math.max(a, -w + 0.4), w - 0.4);
       labels.push(make("text", { x: inside, y: -b + up }, o.name));
-      if (o.thing !== o.name) labels.push(make("text", { class: "thing", x: inside, y: -b + up + 0.15 }, o.thing));
+      if (o.thing !== o.name) labels.push(make("text", { class: "thing", x: inside, y: -b + up + 0.18 }, o.thing));
     }
     const turn = (heading * 180) / Math.PI;
     nodes.push(make("path", { d: "M0 -.24L.17 .18L0 .1L-.17 .18Z", transform: `translate(${x} ${-y}) rotate(${turn})`, fill: "#ffd030", stroke: "#3a2f00", "stroke-width": 0.025 }));
@@ -130,8 +131,10 @@ const Panels = (() => {
     const table = $("objects");
     // Not while somebody types in it, and not for nothing.
     if (table.dataset.said === said || table.contains(document.activeElement) && document.activeElement.type === "text") return;
-    const ticked = new Set([...table.querySelectorAll("input:checked")].map((box) => box.value));
-    table.dataset.said = said;
+    // Ticks are of things: another room has none.
+    const things = rows.map((o) => o.thing).join();
+    const ticked = new Set(table.dataset.things === things ? [...table.querySelectorAll("input:checked")].map((box) => box.value) : []);
+    Object.assign(table.dataset, { said, things });
     table.replaceChildren(...rows.map((o) => {
       const tick = make("input", { type: "checkbox", value: o.slot, "aria-label": `tick the ${o.name}` });
       tick.checked = ticked.has(String(o.slot));

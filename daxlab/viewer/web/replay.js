@@ -13,7 +13,7 @@
     draw({ ...frames[at], index: at, length: frames.length });
     document.body.dataset.drawn = Number(document.body.dataset.drawn || 0) + 1;
   }
-  function play(on) { playing = on; if (on && at === frames.length - 1) show(0); $("play").textContent = playing ? "⏸" : "▶"; }
+  function play(on) { playing = on; if (on && at === frames.length - 1) show(0); $("play").classList.toggle("on", playing); }
   function tick(now) {
     if (playing && now - last >= 1000 / Math.min(60, Number($("speed").value))) { last = now; if (at < frames.length - 1) show(at + 1); else play(false); }
     requestAnimationFrame(tick);
