@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
 
 from daxlab.errors import DaxlabError, unknown
 
@@ -107,13 +109,11 @@ class Completion:
     Example: daxlab completion bash > ~/.local/share/bash-completion/completions/daxlab
     """
 
-    shell: str = "bash"
+    shell: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SHELL")] = "bash"
     """bash, zsh or tcsh."""
 
     def run(self) -> None:
         """Print it."""
-        import tyro
-
         from daxlab.cli import COMMANDS, CONFIG
 
         if self.shell not in SHELLS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from daxlab import pretrained
@@ -76,6 +76,10 @@ class Offers:
 
     def checked(self) -> Offers:
         """These, if what they start with is there; else a sentence."""
+        known = replace(self, actor=YOU).actors()
+        if self.actor not in known and not (Path(self.actor).exists() or len(Path(self.actor).parts) > 1):
+            if not self.actor.startswith(pretrained.PREFIX):
+                raise unknown("actor", self.actor, known)
         if self.level is not None:
             registry.get(self.level)
         with contextlib.suppress(Wait):

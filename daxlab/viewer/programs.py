@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -20,13 +19,16 @@ from daxlab.agents.agent import Agent
 from daxlab.compilation import BRIEF
 from daxlab.learning.evaluate import Trained, load_agent
 from daxlab.levels.env import Env
-from daxlab.levels.episode import Episode, advance, start
+from daxlab.levels.episode import Episode, start
 from daxlab.levels.spec import Level
 from daxlab.render import ffi
-from daxlab.viewer.film import ACTORS
+from daxlab.viewer.film import ACTORS, rules, script
 from daxlab.viewer.panels import Showing, showing
-from daxlab.viewer.thinking import Seen, look
+from daxlab.viewer.thinking import Seen, Thinker, thinker
 from daxlab.world.control import CONTROLS
+
+MOST_WEIGHTS = 4
+"""Trained agents that are kept for whoever asks for them next."""
 
 
 class Wait(Exception):
@@ -40,12 +42,10 @@ class Stage(NamedTuple):
     show: Callable[[Episode], Showing]
 
 
-Motion = Callable[[Episode, np.ndarray], Episode]
+Motion = Callable[[Episode, Any], Episode]
 """A state and nine controls to the next state."""
 Script = Callable[[Episode], int]
 """A state to an action."""
-Mind = Callable[[Agent, Episode, Any, Any], tuple[Any, Seen]]
-"""An agent, a state, what it remembers and a key, to what it remembers then and what it makes of the state."""
 
 
 class _Job:
@@ -71,14 +71,14 @@ class Programs:
     """All that takes long, by what it is of. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._jobs: dict[Hashable, _Job] = {}
+        self._jobs: dict[tuple[Hashable, ...], _Job] = {}
         self._lock = threading.Lock()
 
     def stage(self, level: Level) -> Stage:
         """How the level's episodes begin and look."""
         # Both at once: each leaves the other a core.
         self._start(("stage", level), "building the room", lambda: _stage(level))
-        self._get("rasteriser", "preparing the pictures", ffi.kernel)
+        self._get(("rasteriser",), "preparing the pictures", ffi.kernel)
         return self._get(("stage", level), "building the room", lambda: _stage(level))
 
     def motion(self, level: Level) -> Motion:
@@ -89,22 +89,19 @@ class Programs:
         """A scripted actor."""
         return self._get(("script", level, name), f"compiling the {name} actor", lambda: _script(level, name))
 
-    def mind(self, env: Env, agent: Agent) -> Mind:
+    def mind(self, env: Env, agent: Agent) -> Thinker:
         """How an agent thinks. Agents that differ in their weights only share it."""
         key = ("mind", env.level, env.width, env.height, agent.config)
         return self._get(key, "compiling the agent's mind", lambda: _mind(env, agent))
 
     def weights(self, path: Path) -> Trained:
-        """A trained agent."""
+        """A trained agent. Whoever uses it keeps it: of a run that is followed, only the latest stay here."""
+        with self._lock:
+            for key in [key for key in self._jobs if key[0] == "weights" and key[1] != path][: -MOST_WEIGHTS + 1]:
+                del self._jobs[key]
         return self._get(("weights", path), f"loading {path.name}", lambda: load_agent(path))
 
-    def drop_weights(self, keep: set[Path]) -> None:
-        """Forget weights that nobody uses."""
-        with self._lock:
-            for key in [k for k in self._jobs if isinstance(k, tuple) and k[0] == "weights" and k[1] not in keep]:
-                del self._jobs[key]
-
-    def _start(self, key: Hashable, what: str, make: Callable[[], Any]) -> _Job:
+    def _start(self, key: tuple[Hashable, ...], what: str, make: Callable[[], Any]) -> _Job:
         with self._lock:
             job = self._jobs.get(key)
             if job is None:
@@ -112,7 +109,7 @@ class Programs:
                 threading.Thread(target=job.run, name=what, daemon=True).start()
             return job
 
-    def _get(self, key: Hashable, what: str, make: Callable[[], Any]) -> Any:
+    def _get(self, key: tuple[Hashable, ...], what: str, make: Callable[[], Any]) -> Any:
         job = self._start(key, what, make)
         # Most things are on disk from an earlier time: that is worth a short wait.
         if not job.done.wait(0.2):
@@ -125,8 +122,7 @@ class Programs:
 
 
 def _stage(level: Level) -> Stage:
-    # Each runs once a picture or once an episode, so they are compiled in the least time.
-    begin = jax.jit(lambda key: start(level, key), compiler_options=BRIEF)
+    begin = rules(level).start
     show = jax.jit(functools.partial(showing, Env(level)), compiler_options=BRIEF)
     show(jax.device_get(begin(np.zeros(2, np.uint32))))
     return Stage(lambda key: jax.device_get(begin(key)), lambda state: jax.device_get(show(state)))
@@ -139,27 +135,23 @@ def _some_state(level: Level) -> Episode:
 
 
 def _motion(level: Level) -> Motion:
-    move = jax.jit(lambda state, controls: advance(level, state, controls), compiler_options=BRIEF)
+    move = rules(level).move
     move(_some_state(level), np.zeros(len(CONTROLS), np.float32))
     return lambda state, controls: jax.device_get(move(state, np.asarray(controls, np.float32)))
 
 
 def _script(level: Level, name: str) -> Script:
-    act = jax.jit(functools.partial(ACTORS[name], level), compiler_options=BRIEF)
+    act = script(level, ACTORS[name])
     act(_some_state(level))
     return lambda state: int(act(state))
 
 
-def _mind(env: Env, agent: Agent) -> Mind:
+def _mind(env: Env, agent: Agent) -> Thinker:
     # Weights are given at each step, not compiled in: those of the next checkpoint need no new program.
-    static = eqx.partition(agent, eqx.is_array)[1]
-
-    @jax.jit
-    def think(weights: Any, state: Episode, memory: Any, key: Any) -> tuple[Any, Seen]:
-        return look(env, eqx.combine(weights, static), state, memory, jax.random.wrap_key_data(key))
+    think = thinker(env, agent)
 
     def call(agent: Agent, state: Episode, memory: Any, key: Any) -> tuple[Any, Seen]:
-        memory, seen = think(eqx.filter(agent, eqx.is_array), state, memory, np.asarray(key, np.uint32))
+        memory, seen = think(agent, state, memory, key)
         return memory, jax.device_get(seen)
 
     call(agent, _some_state(env.level), agent.initial_state(), np.zeros(2, np.uint32))

@@ -92,13 +92,12 @@ class Server(ThreadingHTTPServer):
 
     def knows(self, host: str) -> bool:
         """Whether a request's Host is ours: a name that others can point at this machine is not (DNS rebinding)."""
+        name = _host_name(f"//{host}")
         try:
-            name = urlsplit(f"//{host}").hostname or ""
-            if ipaddress.ip_address(name).is_loopback:
-                return True
-            return not ipaddress.ip_address(str(self.server_address[0])).is_loopback
+            address = ipaddress.ip_address(name)
         except ValueError:
-            return name.lower() in {"localhost", self.host.lower()}
+            return bool(name) and name in {"localhost", self.host.lower()}
+        return address.is_loopback or not ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -159,7 +158,7 @@ class Handler(BaseHTTPRequestHandler):
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         if not self.server.knows(host):
             raise Refused(403, f"this server is not {host[:100]!r}; open {self.server.address}")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and origin.lower() not in {f"http://{host.lower()}", f"https://{host.lower()}"}:
             raise Refused(403, "a page of another site may not use this server")
 
     def _get(self) -> tuple[int, str, bytes]:
@@ -223,6 +222,14 @@ class Handler(BaseHTTPRequestHandler):
     def version_string(self) -> str:
         """What the server says it is."""
         return "daxlab"
+
+
+def _host_name(address: str) -> str:
+    """The name in an address; nothing if it is none."""
+    try:
+        return (urlsplit(address).hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 def _say(sentence: str) -> bytes:

@@ -82,6 +82,7 @@ class Session:
         self.fair = True
         """Nothing was changed, and nothing tried twice."""
         self._path: Path | None = None
+        self._trained: Trained | None = None
         self._table = np.zeros((0, len(CONTROLS)), np.float32)
         self._memories: dict[int, AgentState] = {}
         """What the agent remembers as it comes to a moment."""
@@ -108,6 +109,7 @@ class Session:
         state = self.programs.stage(env.level).begin(room)
         if target is not None:
             state = state._replace(target=target)
+        self._trained = self._trained if path == self._path else None
         self.actor, self.seed, self.env, self._path = actor, seed, env, path
         self.level_name = level if level is not None else env.level.name
         self.changes, self.fair = ([f"object {env.level.num_objects} added"] if another else []), not another
@@ -235,7 +237,9 @@ class Session:
         self.frames.append(Frame(shot, shown, dice))
 
     def _agent(self) -> Trained | None:
-        return None if self._path is None else self.programs.weights(self._path)
+        if self._trained is None and self._path is not None:
+            self._trained = self.programs.weights(self._path)
+        return self._trained
 
     def _think(self, index: int) -> Thought:
         """What the agent makes of a moment."""

@@ -7,11 +7,11 @@ The episodes are those that `daxlab evaluate` plays with the same seed, and acti
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +23,7 @@ from daxlab.agents.agent import Agent, Observation
 from daxlab.agents.core import Reads
 from daxlab.errors import DaxlabError
 from daxlab.learning.evaluate import env_for, load_agent
-from daxlab.levels.env import Env
+from daxlab.levels.env import Env, key_data
 from daxlab.levels.episode import RUNNING, Episode
 from daxlab.viewer import mind, movie, replay
 from daxlab.viewer.film import END_SECONDS, rules, tell, view
@@ -67,21 +67,20 @@ def record(env: Env, agent: Agent, seed: int, episodes: int = 1) -> list[Moment]
     """Play the first episodes of a seed without drawing them."""
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
-    start, advance = rules(env.level)
-    see = jax.jit(functools.partial(look, env, agent))
+    played, think = rules(env.level), thinker(env, agent)
     moments = []
     for key in jax.random.split(jax.random.key(seed), episodes):
         k_room, key = jax.random.split(key)
-        states, thoughts = [start(k_room)], []
+        states, thoughts = [played.start(key_data(k_room))], []
         memory = agent.initial_state()
         while True:
             running = int(states[-1].outcome) == RUNNING
             key, k_action = jax.random.split(key)
-            memory, seen = see(states[-1], memory, k_action)
+            memory, seen = think(agent, states[-1], memory, key_data(k_action))
             thoughts.append(thought_of(jax.device_get(seen), running))
             if not running:
                 break
-            states.append(advance(states[-1], thoughts[-1].action))
+            states.append(played.advance(states[-1], thoughts[-1].action))
         shots = tell(env.level, states, [thought.action for thought in thoughts])
         moments += remember(shots, thoughts)
     return moments
@@ -115,14 +114,24 @@ class Seen(NamedTuple):
     held: Int[Array, " m"] | None
 
 
-def look(env: Env, agent: Agent, room: Episode, memory: Any, key: Array) -> tuple[Any, Seen]:
-    """The agent looks at a state and draws an action."""
-    now = env.timestep(room)
-    memory, output = agent.step(memory, Observation(*now.observation), now.first)
-    action = jax.random.categorical(key, output.logits)
-    probabilities = jax.nn.softmax(output.logits)
-    held = _held(memory.core)
-    return memory, Seen(now.observation.rgb, probabilities, action, output.value, output.reads, held)
+Thinker = Callable[[Agent, Episode, Any, Any], tuple[Any, Seen]]
+"""An agent, a state, what the agent remembers and the two numbers of a key, to what it remembers then and sees."""
+
+
+def thinker(env: Env, like: Agent) -> Thinker:
+    """How an agent looks at a state and draws an action, compiled. Agents with other weights can use the same."""
+    static = eqx.partition(like, eqx.is_array)[1]
+
+    @jax.jit
+    def think(weights: Any, room: Episode, memory: Any, key: Array) -> tuple[Any, Seen]:
+        now = env.timestep(room)
+        memory, output = eqx.combine(weights, static).step(memory, Observation(*now.observation), now.first)
+        action = jax.random.categorical(jax.random.wrap_key_data(key), output.logits)
+        probabilities = jax.nn.softmax(output.logits)
+        held = _held(memory.core)
+        return memory, Seen(now.observation.rgb, probabilities, action, output.value, output.reads, held)
+
+    return lambda agent, room, memory, key: think(eqx.filter(agent, eqx.is_array), room, memory, key)
 
 
 def _held(core: Any) -> Int[Array, " m"] | None:

@@ -139,7 +139,7 @@
       event.preventDefault();
       held.add(event.code);
       lit(event.code, true);
-      if (!playing && frame.length === 1 && !event.repeat && document.body.dataset.steady !== "true") play(true);
+      if (!playing && frame.length === 1 && !event.repeat) play(true);
       return;
     }
     const does = { KeyP: () => play(!playing), Period: once, Home: () => seek(0) };
