@@ -11,7 +11,7 @@ import pytest
 
 FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
 --disable-component-update --disable-sync --window-size=1440,1000""".split()
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 600.0
 """Until a page does what it should; compiling is in it."""
 
 

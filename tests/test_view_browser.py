@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import numpy as np
@@ -142,10 +143,8 @@ def test_the_experts_keys_lead_to_success(page, session):
     press(page, "")
     expert = None
     while expert is None:
-        try:
+        with contextlib.suppress(Wait):
             expert = session.programs.script(level, "expert")
-        except Wait:
-            pass
     while page["outcome"] == "":
         controls = action_table(level.actions)[expert(session.frames[-1].state)]
         keys = [KEYS[name][0 if x > 0 else 1] for name, x in zip(CONTROLS, controls, strict=True) if x]

@@ -77,9 +77,10 @@ class Offers:
     def checked(self) -> Offers:
         """These, if what they start with is there; else a sentence."""
         known = replace(self, actor=YOU).actors()
-        if self.actor not in known and not (Path(self.actor).exists() or len(Path(self.actor).parts) > 1):
-            if not self.actor.startswith(pretrained.PREFIX):
-                raise unknown("actor", self.actor, known)
+        path = Path(self.actor)
+        is_place = path.exists() or len(path.parts) > 1 or self.actor.startswith(pretrained.PREFIX)
+        if self.actor not in known and not is_place:
+            raise unknown("actor", self.actor, known)
         if self.level is not None:
             registry.get(self.level)
         with contextlib.suppress(Wait):
