@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -99,7 +100,7 @@ class Human:
         serve(server, scores.done)
         if scores.played:
             print(f"you on {level.name}: {scores.line()}\nkept in {self.out}")
-            print("an agent's line: daxlab evaluate --weights pretrained:room")
+            print(f"an agent's line: daxlab evaluate --weights pretrained:room --level {level.name}")
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def serve(server: Server, done: threading.Event) -> None:
     try:
         while not done.wait(0.5):
             pass
-        done.wait(1.0)
+        # The page still wants to show how the last episode ended.
+        time.sleep(1.0)
     except KeyboardInterrupt:
         print()
     finally:

@@ -11,7 +11,9 @@ import jax
 import numpy as np
 import pytest
 
+from daxlab import cli_view
 from daxlab.agents.agent import Agent
+from daxlab.cli import main
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint
 from daxlab.learning.loop import new_agent
@@ -362,3 +364,21 @@ def test_free_play_may_go_back_but_says_so():
     for controls in ([0.0] * 8, [0.0] * 8 + [1.5], [float("nan")] * 9):
         with pytest.raises(DaxlabError, match="9 numbers in -1…1"):
             session.act(controls)
+
+
+def test_the_human_command_prints_the_line_that_agents_are_compared_with(tmp_path, monkeypatch, capsys):
+    def two_episodes(server, done):
+        assert server.server_address[0] == "127.0.0.1"
+        assert server.sessions.offers.actors() == [YOU]
+        for seed, outcome in ((1000, RIGHT), (1001, WRONG)):
+            assert not done.is_set()
+            server.sessions.scores.add(seed, outcome, 20, 1.3)
+        assert done.is_set()
+        server.server_close()
+
+    monkeypatch.setattr(cli_view, "serve", two_episodes)
+    out = tmp_path / "human.json"
+    main(["human", "--level", DESK, "--episodes", "2", "--out", str(out)])
+    said = capsys.readouterr().out
+    assert f"you on {DESK}: success 0.500 (0.095…0.905; chance 0.333) in 2 of 2 episodes" in said
+    assert json.loads(out.read_text())["interval"] == [0.0945, 0.9055]

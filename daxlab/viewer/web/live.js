@@ -58,6 +58,7 @@
 
   function show() {
     draw(frame, { clear: (step) => change("forget", { steps: [step] }), rename: (slot, word) => change("rename", { slot, word }) });
+    if (ended()) $("outcome").append(make("small", {}, "N, or a click here: the next episode"));
     document.body.dataset.drawn = ++drawn;
     chosen();
     mark();
@@ -100,6 +101,7 @@
   function change(command, fields) { play(false); return ask(command, fields); }
   function once() { playing = false; return ask(mine() && frame.index === frame.length - 1 ? "act" : "step", mine() ? { controls: controls() } : {}); }
   function seek(index) { playing = false; return ask("seek", { index: Math.max(0, Math.min(frame.length - 1, index)) }); }
+  function next() { return begin(human ? {} : { seed: frame.seed + 1 }); }
   function begin(fields) { play(false); return ask("choose", fields); }
 
   // The nine degrees of freedom. Each key adds to one of them; Shift is gentle.
@@ -142,7 +144,7 @@
       if (!playing && frame.length === 1 && !event.repeat) play(true);
       return;
     }
-    const does = { KeyP: () => play(!playing), Period: once, Home: () => seek(0) };
+    const does = { KeyP: () => play(!playing), Period: once, Home: () => seek(0), KeyN: next };
     if (!mine()) Object.assign(does, { Space: () => play(!playing), ArrowRight: once, ArrowLeft: () => seek(frame.index - 1) });
     if (does[event.code] && !(event.target.tagName === "BUTTON" && event.code === "Space")) { event.preventDefault(); does[event.code](); }
   });
@@ -174,8 +176,8 @@
   $("actor").onchange = (event) => { event.target.blur(); begin({ actor: event.target.value }); };
   $("level").onchange = (event) => { event.target.blur(); begin({ level: event.target.value }); };
   $("seed").onchange = (event) => { event.target.blur(); begin({ seed: Number(event.target.value) }); };
-  $("next").onclick = (event) => { event.target.blur(); begin(human ? {} : { seed: frame.seed + 1 }); };
-  $("outcome").onclick = () => begin(human ? {} : { seed: frame.seed + 1 });
+  $("next").onclick = (event) => { event.target.blur(); next(); };
+  $("outcome").onclick = next;
   $("choices").onsubmit = (event) => event.preventDefault();
   $("another").onclick = () => change("another");
   $("forget").onclick = () => change("forget");
