@@ -24,7 +24,6 @@ from daxlab.levels.episode import RIGHT, WRONG
 from daxlab.levels.vocabulary import WORDS
 from daxlab.viewer import session as module
 from daxlab.viewer import whatif
-from daxlab.viewer.film import rules
 from daxlab.viewer.human import Scores
 from daxlab.viewer.offers import YOU, Offers
 from daxlab.viewer.programs import Programs, Wait
@@ -235,15 +234,24 @@ def test_a_cleared_memory_is_empty_and_is_written_again(run):
     assert all(step >= at for step in session.frames[-1].thought.held)
 
 
-def test_an_added_object_leaves_the_others_where_they_are():
-    desk = registry.get(DESK)
-    small_level = whatif.replace(desk, num_objects=2)
-    key = np.array([3, 5], np.uint32)
-    two, three = (jax.device_get(rules(level).start(key)) for level in (small_level, whatif.with_another(small_level)))
-    np.testing.assert_array_equal(two.names, three.names[:2])
-    np.testing.assert_array_equal(two.layout.mesh, three.layout.mesh[:2])
+def test_an_object_is_added_to_the_same_episode_of_a_level_of_ones_own(tmp_path):
+    path = tmp_path / "two.toml"
+    path.write_text(f'base = "{DESK}"\nnum_objects = 2\n')
+    session = Session(programs(), Offers("expert", str(path), SEED, None).checked())
+    ready(session.choose)
+    ready(session.choose, seed=SEED + 1)
+    assert session.tell()["level"] == str(path)
+    before = session.frames[0].state
+    ready(session.choose, another=True)
+    after = session.frames[0].state
+    assert (len(before.names), len(after.names)) == (2, 3)
+    np.testing.assert_array_equal(before.names, after.names[:2])
+    np.testing.assert_array_equal(before.layout.mesh, after.layout.mesh[:2])
+    assert int(before.target) == int(after.target)
+    assert session.changes == ["object 3 added"]
+    assert not session.fair
     with pytest.raises(DaxlabError, match="allows 1…3"):
-        whatif.with_another(desk)
+        session.choose(another=True)
 
 
 @pytest.mark.parametrize(
@@ -278,8 +286,10 @@ def test_what_cannot_be_is_one_sentence_and_changes_nothing(do, says):
 def test_an_agent_that_cannot_play_the_level_is_shown_in_its_own():
     session = begin()
     ready(session.choose, actor=YOU)
-    assert session.env.level.name == DESK
-    assert session.offers.env(None, session.offers.weights("pretrained:room")).level.name != DESK
+    assert session.tell()["level"] == DESK
+    path = session.offers.weights("pretrained:room")
+    assert session._env(None, path)[1] == registry.get("architecture_comparison/fast_map_three_objs").name
+    assert session._env(None, None)[1] == DESK
 
 
 def test_a_followed_run_shows_its_newest_checkpoint_from_the_next_episode_on(run):

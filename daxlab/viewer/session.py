@@ -101,7 +101,7 @@ class Session:
         seed = self.seed if seed is None else seed
         if not 0 <= seed <= MOST_SEED:
             raise DaxlabError(f"seed is {seed}; 0…{MOST_SEED} is allowed")
-        env = self._env(level, path)
+        env, level = self._env(level, path)
         target = None
         if another:
             env, target = resized(env, whatif.with_another(self.env.level)), self.frames[0].state.target
@@ -111,20 +111,25 @@ class Session:
             state = state._replace(target=target)
         self._trained = self._trained if path == self._path else None
         self.actor, self.seed, self.env, self._path = actor, seed, env, path
-        self.level_name = level if level is not None else env.level.name
+        self.level_name = level
         self.changes, self.fair = ([f"object {env.level.num_objects} added"] if another else []), not another
         self.cursor, self.frames, self._memories, self._pinned = 0, [], {}, set()
         self._table = action_table(env.level.actions)
         self._push(state, "", dice)
 
-    def _env(self, level: str | None, path: Path | None) -> Env:
-        """Of the level that is asked for; else of the present one, or the agent's own if it cannot play that."""
-        if level is not None or path is None:
-            return self.offers.env(level or self.level_name, path)
+    def _env(self, level: str | None, path: Path | None) -> tuple[Env, str | None]:
+        """Of the level that is asked for; else of the present one, or the agent's own if it cannot play that.
+
+        Also what to ask for to get it again; nothing if it is the agent's own and nobody else's.
+        """
+        asked = level or self.level_name
         try:
-            return self.offers.env(self.level_name, path)
+            env = self.offers.env(asked, path)
         except DaxlabError:
-            return self.offers.env(None, path)
+            if level is not None or path is None:
+                raise
+            env, asked = self.offers.env(None, path), None
+        return env, env.level.name if env.level.name in self.offers.levels() else asked
 
     def step(self) -> None:
         """One step on: along what is already known, then as the actor decides."""
@@ -318,7 +323,7 @@ class Session:
             "index": self.cursor,
             "length": len(self.frames),
             "actor": self.actor,
-            "level": self.level_name,
+            "level": self.level_name or self.env.level.name,
             "seed": self.seed,
             "view": jpeg(picture(level, frame.shown, *VIEW)),
             "seen": key_of(frame.seen),

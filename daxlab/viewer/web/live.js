@@ -69,6 +69,8 @@
   function chosen() {
     if (!frame) return;
     $("actor").value = frame.actor;
+    // The level that an agent was trained on may be nobody else's.
+    if (![...$("level").options].some((option) => option.value === frame.level)) $("level").append(make("option", { value: frame.level }, frame.level));
     $("level").value = frame.level;
     if (document.activeElement !== $("seed")) $("seed").value = frame.seed;
     $("about").textContent = frame.score || (mine() && ended() ? (frame.fair ? "played as an agent plays" : "not as an agent plays: something was changed or tried again") : "");
