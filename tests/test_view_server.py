@@ -215,6 +215,9 @@ def test_it_listens_on_loopback_only_and_knows_its_own_names(server):
     assert server.address == f"http://127.0.0.1:{port(server)}/"
     for host in ("127.0.0.1", "localhost", f"localhost:{port(server)}", "[::1]:80", "127.0.0.1:9"):
         assert server.knows(host)
+    with Server(server.sessions, "0.0.0.0") as open_to_all:
+        assert all(open_to_all.knows(host) for host in ("10.1.2.3:80", socket.gethostname(), "localhost"))
+        assert not open_to_all.knows("evil.example")
     assert request(server, Origin=f"http://localhost:{port(server)}", Host=f"localhost:{port(server)}")[0] == 200
     with pytest.raises(DaxlabError, match=f"cannot listen on 127.0.0.1 port {port(server)}"):
         Server(server.sessions, port=port(server))

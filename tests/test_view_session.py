@@ -22,14 +22,13 @@ from daxlab.levels import registry
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RIGHT, WRONG
 from daxlab.levels.vocabulary import WORDS
-from daxlab.viewer import session as module
-from daxlab.viewer import whatif
+from daxlab.viewer import recollection, whatif
 from daxlab.viewer.human import Scores
 from daxlab.viewer.offers import YOU, Offers
 from daxlab.viewer.programs import Programs, Wait
 from daxlab.viewer.session import Session
 from daxlab.viewer.thinking import record
-from daxlab.world.control import action_table
+from daxlab.world.control import ACTIONS, action_table, controls, spoken
 from tests.small import DESK, small
 
 SEED = 4
@@ -147,7 +146,7 @@ def test_going_back_and_on_again_shows_the_same(actor, run):
 
 def test_a_change_that_is_taken_back_leaves_no_trace(run, monkeypatch):
     # Memories are kept at few moments, so that they must be worked out again, and edits lie between.
-    monkeypatch.setattr(module, "KEPT", 4)
+    monkeypatch.setattr(recollection, "KEPT", 4)
     session = play(begin(run))
     first = told(session)
     session.seek(6)
@@ -189,7 +188,7 @@ def test_a_renamed_object_is_called_so_and_asked_for_so():
 
 def written(session: Session) -> list[int]:
     """Steps of the rows that the agent can read as it comes to this moment, oldest first."""
-    ring = session._memory(session.cursor).core.ring
+    ring = session.memories.at(session.cursor).core.ring
     slots = np.asarray(whatif.newest_first(ring))[: int(ring.written)]
     return np.asarray(ring.time)[slots][::-1].tolist()
 
@@ -204,12 +203,14 @@ def test_a_cleared_row_is_read_no_more_and_the_others_stay(run):
     session.seek(full(session)[3])
     before, thought = written(session), session.frames[session.cursor].thought
     gone = max((step for step in thought.shares if step in before), key=lambda step: thought.shares[step])
-    columns = session._memory(session.cursor).core.ring.columns
+    ring = session.memories.at(session.cursor).core.ring
     keep = [row for step, row in zip(before, range(len(before)), strict=True) if step != gone]
-    old = [np.asarray(c)[np.asarray(whatif.newest_first(session._memory(session.cursor).core.ring))] for c in columns]
+    old = [
+        np.asarray(c)[np.asarray(whatif.newest_first(session.memories.at(session.cursor).core.ring))] for c in columns
+    ]
     ready(session.forget, [gone])
     assert written(session) == [step for step in before if step != gone]
-    ring = session._memory(session.cursor).core.ring
+    ring = session.memories.at(session.cursor).core.ring
     for was, column in zip(old, ring.columns, strict=True):
         rows = was[: len(before)][::-1][keep]
         np.testing.assert_array_equal(np.asarray(column)[: len(rows)], rows)
@@ -321,6 +322,10 @@ def test_runs_in_the_folder_are_offered_and_nothing_else(run, tmp_path):
             offers.weights(actor)
 
 
+def test_controls_are_spoken_in_the_words_of_the_actions():
+    assert [spoken(controls(action)) for action in ACTIONS] == list(ACTIONS)
+
+
 def expert_controls(session: Session) -> list[float]:
     level = session.env.level
     return action_table(level.actions)[ready(programs().script, level, "expert")(session.frames[-1].state)].tolist()
@@ -373,9 +378,9 @@ def test_free_play_may_go_back_but_says_so():
     ready(session.act, [0.0] * 9)
     assert len(session.frames) == 3
     assert not session.fair
-    for controls in ([0.0] * 8, [0.0] * 8 + [1.5], [float("nan")] * 9):
+    for given in ([0.0] * 8, [0.0] * 8 + [1.5], [float("nan")] * 9):
         with pytest.raises(DaxlabError, match="9 numbers in -1…1"):
-            session.act(controls)
+            session.act(given)
 
 
 def test_the_human_command_prints_the_line_that_agents_are_compared_with(tmp_path, monkeypatch, capsys):

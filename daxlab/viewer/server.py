@@ -96,8 +96,14 @@ class Server(ThreadingHTTPServer):
         try:
             address = ipaddress.ip_address(name)
         except ValueError:
-            return bool(name) and name in {"localhost", self.host.lower()}
-        return address.is_loopback or not ipaddress.ip_address(str(self.server_address[0])).is_loopback
+            own = {"localhost", self.host.lower(), "" if self._alone else socket.gethostname().lower()}
+            return bool(name) and name in own
+        return address.is_loopback or not self._alone
+
+    @property
+    def _alone(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(str(self.server_address[0])).is_loopback
 
 
 class Handler(BaseHTTPRequestHandler):

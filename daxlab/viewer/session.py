@@ -1,19 +1,16 @@
 """One person's view of one episode: it goes on, back, and on again with something changed.
 
-Every state of the episode is kept, so going back is looking it up. What the agent remembered is large: it is kept at
-every `KEPT`-th step, and worked out again from there where it is needed. The dice are part of the episode, so the same
-moment always gives the same thought.
+Every state of the episode is kept, so going back is looking it up; so is what the agent remembered, at some of them
+(`recollection`). The dice are part of the episode, so the same moment always gives the same thought.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from daxlab.agents.agent import AgentState
@@ -24,6 +21,7 @@ from daxlab.levels.episode import RUNNING, Episode
 from daxlab.levels.vocabulary import decode
 from daxlab.viewer import whatif
 from daxlab.viewer.film import REWARD_STEPS
+from daxlab.viewer.frame import Frame, first_keys, split
 from daxlab.viewer.human import Scores
 from daxlab.viewer.mind import Thought
 from daxlab.viewer.offers import YOU, Offers, resized
@@ -32,7 +30,6 @@ from daxlab.viewer.panels import (
     VIEW,
     Panels,
     Row,
-    Showing,
     jpeg,
     key_of,
     panels,
@@ -42,30 +39,11 @@ from daxlab.viewer.panels import (
     thing_names,
 )
 from daxlab.viewer.programs import Programs, Wait
+from daxlab.viewer.recollection import Recollection
 from daxlab.viewer.thinking import thought_of
-from daxlab.world.control import CONTROLS, action_table
+from daxlab.world.control import CONTROLS, action_table, spoken
 
-KEPT = 16
-"""Steps between two memories of an agent that are kept."""
 MOST_SEED = 2**31 - 2
-
-
-@dataclass
-class Frame:
-    """One state of the episode, and what is known about it by now."""
-
-    shot: Shot
-    shown: Showing
-    dice: np.ndarray
-    """Key that the actions from here on are drawn with."""
-    thought: Thought | None = None
-    seen: str = ""
-    """The agent's own view, as the address of itself, once it was needed."""
-
-    @property
-    def state(self) -> Episode:
-        """The room."""
-        return self.shot.state
 
 
 class Session:
@@ -84,9 +62,7 @@ class Session:
         self._path: Path | None = None
         self._trained: Trained | None = None
         self._table = np.zeros((0, len(CONTROLS)), np.float32)
-        self._memories: dict[int, AgentState] = {}
-        """What the agent remembers as it comes to a moment."""
-        self._pinned: set[int] = set()
+        self.memories = Recollection(self._blank, self._look)
         self._told: set[str] = set()
 
     def choose(
@@ -105,7 +81,7 @@ class Session:
         target = None
         if another:
             env, target = resized(env, whatif.with_another(self.env.level)), self.frames[0].state.target
-        room, dice = _keys(seed)
+        room, dice = first_keys(seed)
         state = self.programs.stage(env.level).begin(room)
         if target is not None:
             state = state._replace(target=target)
@@ -113,7 +89,7 @@ class Session:
         self.actor, self.seed, self.env, self._path = actor, seed, env, path
         self.level_name = level
         self.changes, self.fair = ([f"object {env.level.num_objects} added"] if another else []), not another
-        self.cursor, self.frames, self._memories, self._pinned = 0, [], {}, set()
+        self.cursor, self.frames, self.memories = 0, [], Recollection(self._blank, self._look)
         self._table = action_table(env.level.actions)
         self._push(state, "", dice)
 
@@ -150,7 +126,7 @@ class Session:
         elif self.cursor < len(self.frames) - 1:
             self._branch()
         if not self.frames[-1].shot.ended:
-            self._move(np.asarray(controls, np.float32), _spoken(controls))
+            self._move(np.asarray(controls, np.float32), spoken(controls))
             if self.scores is not None and self.frames[-1].shot.ended:
                 shot = self.frames[-1].shot
                 self.scores.add(self.seed, int(shot.state.outcome), int(shot.state.clock), shot.total)
@@ -175,13 +151,13 @@ class Session:
         trained = self._agent()
         if trained is None:
             raise DaxlabError(f"the actor is {self.actor}, which has no memory to clear; choose a trained agent")
-        memory = self._memory(self.cursor)
+        memory = self.memories.at(self.cursor)
         if steps is None:
             memory = whatif.forget(trained.agent, memory)
         else:
             memory = whatif.forget_rows(trained.agent, memory, steps)
         self._branch()
-        self._keep(memory)
+        self.memories.pin(self.cursor, memory)
         what = "all memory" if steps is None else f"the row of step {', '.join(map(str, steps))}"
         self.changes.append(f"{what} cleared at step {self.cursor}")
 
@@ -189,13 +165,13 @@ class Session:
         self._may_change()
         frame = self.frames[self.cursor]
         state = change(frame.state)
-        memory = self._memory(self.cursor) if self._agent() is not None else None
+        memory = self.memories.at(self.cursor) if self._agent() is not None else None
         self._branch()
         shown = self.programs.stage(self.env.level).show(state)
         frame.shot = replace(frame.shot, state=state, text=decode(np.asarray(shown.text)))
         frame.shown = shown
         if memory is not None:
-            self._keep(memory)
+            self.memories.pin(self.cursor, memory)
         self.changes.append(f"{said} at step {self.cursor}")
 
     def _may_begin(self) -> None:
@@ -210,14 +186,8 @@ class Session:
         """From here on all may differ: what came after is dropped."""
         del self.frames[self.cursor + 1 :]
         self.frames[self.cursor].thought = None
-        self._memories = {i: memory for i, memory in self._memories.items() if i <= self.cursor}
-        self._pinned = {i for i in self._pinned if i <= self.cursor}
+        self.memories.cut(self.cursor)
         self.fair = False
-
-    def _keep(self, memory: AgentState) -> None:
-        """A memory that nothing before it leads to."""
-        self._memories[self.cursor] = memory
-        self._pinned.add(self.cursor)
 
     def _decide(self) -> int:
         if self.actor == YOU:
@@ -229,7 +199,7 @@ class Session:
     def _move(self, controls: np.ndarray, name: str) -> None:
         last = self.frames[-1]
         state = self.programs.motion(self.env.level)(last.state, controls)
-        self._push(state, name, np.asarray(jax.random.key_data(_split(last.dice)[0])))
+        self._push(state, name, np.asarray(jax.random.key_data(split(last.dice)[0])))
         self.cursor = len(self.frames) - 1
 
     def _push(self, state: Episode, led: str, dice: np.ndarray) -> None:
@@ -250,11 +220,8 @@ class Session:
         """What the agent makes of a moment."""
         frame = self.frames[index]
         if frame.thought is None:
-            memory, frame.thought = self._look(index, self._memory(index))
+            frame.thought = self.memories.think(index)
             frame.seen = png(frame.thought.rgb)
-            self._memories[index + 1] = memory
-            if index % KEPT and index not in self._pinned:
-                self._memories.pop(index, None)
         return frame.thought
 
     def _look(self, index: int, memory: AgentState) -> tuple[AgentState, Thought]:
@@ -262,21 +229,14 @@ class Session:
         assert trained is not None
         mind = self.programs.mind(self.env, trained.agent)
         frame = self.frames[index]
-        key = np.asarray(jax.random.key_data(_split(frame.dice)[1]))
+        key = np.asarray(jax.random.key_data(split(frame.dice)[1]))
         memory, seen = mind(trained.agent, frame.state, memory, key)
         return memory, thought_of(seen, int(frame.state.outcome) == RUNNING)
 
-    def _memory(self, index: int) -> AgentState:
-        """What the agent remembers as it comes to a moment."""
-        if not self._memories:
-            trained = self._agent()
-            assert trained is not None
-            self._memories[0] = trained.agent.initial_state()
-        near = max(i for i in self._memories if i <= index)
-        memory = self._memories[near]
-        for i in range(near, index):
-            memory = self._look(i, memory)[0]
-        return memory
+    def _blank(self) -> AgentState:
+        trained = self._agent()
+        assert trained is not None
+        return trained.agent.initial_state()
 
     def warm(self) -> None:
         """Have everything made that steps will need; `Wait` until it is."""
@@ -335,23 +295,3 @@ class Session:
             "fair": self.fair,
             "score": None if self.scores is None else self.scores.line(),
         }
-
-
-def _keys(seed: int) -> tuple[Any, np.ndarray]:
-    """Of the room and of the first action, as `daxlab evaluate` and `daxlab film` have them for a trained agent."""
-    room, dice = jax.random.split(jax.random.split(jax.random.key(seed), 1)[0])
-    return np.asarray(jax.random.key_data(room)), np.asarray(jax.random.key_data(dice))
-
-
-def _split(dice: np.ndarray) -> Any:
-    return jax.random.split(jax.random.wrap_key_data(jnp.asarray(dice)))
-
-
-def _spoken(controls: Sequence[float]) -> str:
-    """Controls in the words of the discrete actions."""
-    said = [
-        name if name == "GRAB" else f"{name}({round(float(x), 2):g})"
-        for name, x in zip(CONTROLS, controls, strict=True)
-        if (x > 0.5 if name == "GRAB" else abs(x) >= 0.005)
-    ]
-    return " + ".join(sorted(said, key=lambda name: name != "GRAB")) or "NOOP"
