@@ -205,9 +205,7 @@ def test_a_cleared_row_is_read_no_more_and_the_others_stay(run):
     gone = max((step for step in thought.shares if step in before), key=lambda step: thought.shares[step])
     ring = session.memories.at(session.cursor).core.ring
     keep = [row for step, row in zip(before, range(len(before)), strict=True) if step != gone]
-    old = [
-        np.asarray(c)[np.asarray(whatif.newest_first(session.memories.at(session.cursor).core.ring))] for c in columns
-    ]
+    old = [np.asarray(column)[np.asarray(whatif.newest_first(ring))] for column in ring.columns]
     ready(session.forget, [gone])
     assert written(session) == [step for step in before if step != gone]
     ring = session.memories.at(session.cursor).core.ring
