@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync --window-size=1440,1000""".split()
+--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1440,1000""".split()
 PATIENCE_SECONDS = 600.0
 """Until a page does what it should; compiling is in it."""
 

@@ -137,6 +137,29 @@ def test_every_degree_of_freedom_has_its_keys(page, session):
     assert set(KEYS) == set(CONTROLS)
 
 
+def test_the_mouse_looks_grips_and_pulls(page, session):
+    from selenium.webdriver import ActionChains
+
+    chosen(page, "actor", YOU)
+    press(page, "")
+    view = page.find("view")
+    ActionChains(page.driver, duration=0).move_to_element(view).click().perform()
+    page.until("playing", lambda _: page.driver.execute_script("return document.pointerLockElement !== null"))
+    ActionChains(page.driver, duration=0).move_by_offset(40, 0).perform()
+    press(page, "")
+    turned = session.frames[-1].shot.action
+    assert turned.startswith("LOOK_RIGHT(0.")
+    press(page, "")
+    assert session.frames[-1].shot.action == "NOOP", "a movement counts once"
+    ActionChains(page.driver, duration=0).click_and_hold().perform()
+    press(page, "")
+    assert session.frames[-1].shot.action == "GRAB"
+    ActionChains(page.driver, duration=0).release().scroll_by_amount(0, 100).perform()
+    press(page, "")
+    assert session.frames[-1].shot.action == "PULL(0.5)"
+    page.driver.execute_script("document.exitPointerLock()")
+
+
 def test_the_experts_keys_lead_to_success(page, session):
     level = session.env.level
     chosen(page, "actor", YOU)

@@ -296,3 +296,13 @@ def test_the_shell_completes_commands_and_flags(capsys):
     said = capsys.readouterr().out
     assert "complete" in said
     assert "--follow" in said
+
+
+def test_the_bench_starts_the_command_and_counts_its_frames(capsys):
+    main(["bench", "view", "--actor", "expert", "--level", DESK, "--seconds", "0.2", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["view"] == [480, 360]
+    assert report["agent_view"] == [24, 24]
+    assert report["frames"] > 0
+    assert 0 < report["first_picture_seconds"] <= report["first_step_seconds"]
+    assert report["bytes_a_frame"] > 5_000
