@@ -18,8 +18,9 @@ from daxlab.cli_paper import PAPERS, Paper
 from daxlab.cli_serve import Serve
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
+from daxlab.cli_view import Completion, Human, View
 from daxlab.cli_weights import Export, Pretrained, Probe
-from daxlab.errors import DaxlabError
+from daxlab.errors import DaxlabError, unknown
 from daxlab.pretrained import PREFIX
 
 LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
@@ -131,9 +132,10 @@ class Expert:
 class Film:
     """Film episodes: the large first-person view, the text channel, phase and reward.
 
-    Of a trained agent also its policy and value, and the views in its memory as it reads them.
+    Of a trained agent also its policy and value, and the views in its memory as it reads them. A .html is the page of
+    `daxlab view` with the episode in it: one file to step through, without a server.
 
-    Example: daxlab film desk/fast_map_three_objs --actor expert --out episode.gif
+    Example: daxlab film --actor pretrained:room --out episode.html
     """
 
     level: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="LEVEL")] = None
@@ -141,7 +143,7 @@ class Film:
     actor: str = "expert"
     """expert, random-object or random; or a run folder, a checkpoint in it, a weights file, or pretrained:NAME."""
     out: Path = Path("out/episode.gif")
-    """File to write: .gif or .mp4."""
+    """File to write: .gif, .mp4 or .html."""
     seed: int = 0
     """Which episode; a trained agent plays those of: daxlab evaluate --seed"""
     episodes: int = 1
@@ -173,16 +175,20 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "agents": Agents,
     "film": Film,
     "serve": Serve,
+    "view": View,
+    "human": Human,
     "assets": Assets,
     "bench": Bench,
     "paper": Paper,
+    "completion": Completion,
 }
 
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
 
 ABOUT = """daxlab: an agent walks a 3D room, hears each object's made-up name once, and then acts on it.
 
-Start with `daxlab demo`. Each command has its own help: daxlab COMMAND --help"""
+Start with `daxlab demo`, or watch a trained agent think: `daxlab view`.
+Each command has its own help: daxlab COMMAND --help"""
 
 
 def _parse(arguments: list[str]) -> Any:
@@ -191,6 +197,8 @@ def _parse(arguments: list[str]) -> Any:
         commands, prog, about, arguments = BENCHES, "daxlab bench", Bench.__doc__ or "", arguments[1:]
     if arguments[:1] == ["paper"] and len(arguments) > 1:
         commands, prog, about, arguments = PAPERS, "daxlab paper", Paper.__doc__ or "", arguments[1:]
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        raise unknown(f"command of {prog}", arguments[0], commands)
     match arguments:
         case ["assets", name, *flags] if name in ASSETS:
             return tyro.cli(ASSETS[name], prog=f"daxlab assets {name}", args=flags, config=CONFIG)

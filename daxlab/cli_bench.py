@@ -248,6 +248,37 @@ class BenchServe:
 
 
 @dataclass(frozen=True)
+class BenchView:
+    """Time the page of `daxlab view`: from the command to its first picture, and its frames a second.
+
+    Each frame has the 480×360 view, the agent's own view, its policy and its memory.
+
+    Example: daxlab bench view --json
+    """
+
+    actor: str = "pretrained:room"
+    """Who acts, as in daxlab view."""
+    level: str | None = None
+    """Name of the level; a trained agent's own unless given."""
+    seconds: float = 10.0
+    """Length of the measurement."""
+    cold: bool = False
+    """Start with empty caches, as on the first day."""
+    as_json: Annotated[bool, tyro.conf.arg(name="json")] = False
+    """Print JSON."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from daxlab.bench.view import bench_view
+
+        report = bench_view(self.actor, self.level, self.seconds, self.cold)
+        if self.as_json:
+            print(json.dumps(report, indent=2, ensure_ascii=False))
+            return
+        show([{"what": name, "figure": str(value)} for name, value in report.items()], False, "daxlab view")
+
+
+@dataclass(frozen=True)
 class Bench:
     """Measure speed, as JSON or a table.
 
@@ -265,4 +296,5 @@ BENCHES: dict[str, Callable[..., Any]] = {
     "train": BenchTrain,
     "device": BenchDevice,
     "serve": BenchServe,
+    "view": BenchView,
 }

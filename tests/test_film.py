@@ -88,8 +88,8 @@ def test_the_random_actor_uses_every_action():
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
-        ("episode.avi", {}, r"'episode.avi': a film's name ends in .gif or .mp4"),
-        ("episode", {}, r".gif or .mp4"),
+        ("episode.avi", {}, r"'episode.avi': a film's name ends in .gif, .mp4 or .html"),
+        ("episode", {}, r".gif, .mp4 or .html"),
         ("nowhere/episode.gif", {}, r"there is no folder"),
         ("episode.gif", {"actor": "expart"}, r"unknown actor 'expart'; did you mean expert"),
         ("episode.gif", {"level": "desk/fast"}, r"unknown level 'desk/fast'"),

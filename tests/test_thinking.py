@@ -205,7 +205,7 @@ def test_bad_input_is_one_sentence_and_leaves_no_film(run, tmp_path):
         ({"level": "architecture_comparison/fast_map_three_objs"}, "46 actions"),
         ({"level": "desk/fast"}, "unknown level"),
         ({"episodes": 0}, "at least 1"),
-        ({"out": tmp_path / "episode.avi"}, ".gif or .mp4"),
+        ({"out": tmp_path / "episode.avi"}, ".gif, .mp4 or .html"),
     ):
         with pytest.raises(DaxlabError, match=sentence):
             film_agent(**{"where": run, "out": out, **options})

@@ -11,23 +11,26 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax import Array
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from PIL import Image
 
+from daxlab.compilation import BRIEF
 from daxlab.errors import DaxlabError, unknown
-from daxlab.levels import expert
-from daxlab.levels.cast import things
+from daxlab.levels import episode, expert
 from daxlab.levels.env import Env, key_data
 from daxlab.levels.episode import RUNNING, Episode, text
 from daxlab.levels.expert import Actor
 from daxlab.levels.spec import Level
 from daxlab.levels.vocabulary import decode
-from daxlab.viewer import movie
+from daxlab.viewer import movie, replay
 from daxlab.viewer.page import STRIP, Page, Shot, pixels
+from daxlab.viewer.panels import thing_names
+from daxlab.world.control import action_table
 
 END_SECONDS = 2.0
 """How long the end of an episode stands still."""
@@ -45,11 +48,16 @@ def film(
     height: int = 480,
     fps: int = 10,
 ) -> Path:
-    """Write a film of an actor's episodes, whole or not at all, as .gif or .mp4; the same seed gives the same film."""
+    """Write a film of an actor's episodes, whole or not at all, as .gif, .mp4 or a page; a seed gives one film."""
     out = Path(out)
     movie.check(out, width, height, fps)
-    level = Env(level).level
+    env = Env(level)
+    level, name = env.level, actor if isinstance(actor, str) else "an actor"
     shots = record(level, _actor(actor), seed, episodes)
+    if out.suffix == ".html":
+        with movie.whole(out) as path:
+            replay.write(path, env, shots, None, f"{name} on {level.name}, seed {seed}")
+        return out
     movie.write(out, shots, _Camera(level, width, height).draw, attrgetter("ended"), fps, END_SECONDS)
     return out
 
@@ -68,9 +76,9 @@ def frames(
     return map(camera.draw, record(level, _actor(actor), seed, episodes))
 
 
-def random_action(level: Level, episode: Episode) -> Int[Array, ""]:
+def random_action(level: Level, state: Episode) -> Int[Array, ""]:
     """An actor that knows nothing: any action, at random."""
-    key = jax.random.fold_in(jax.random.wrap_key_data(episode.key), episode.clock)
+    key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.clock)
     return jax.random.randint(key, (), 0, len(level.actions))
 
 
@@ -82,14 +90,14 @@ def record(level: Level, actor: Actor, seed: int, episodes: int) -> list[Shot]:
     """Play the first episodes of a seed without drawing them."""
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
-    start, advance = rules(level)
-    act = _act(level, actor)
+    played = rules(level)
+    act = script(level, actor)
     key, shots = key_data(jax.random.key(seed)), []
     for _ in range(episodes):
-        states, actions = [start(key)], []
+        states, actions = [played.start(key)], []
         while int(states[-1].outcome) == RUNNING:
             actions.append(int(act(states[-1])))
-            states.append(advance(states[-1], actions[-1]))
+            states.append(played.advance(states[-1], actions[-1]))
         shots += tell(level, states, actions)
         key = states[-1].key
     return shots
@@ -98,7 +106,7 @@ def record(level: Level, actor: Actor, seed: int, episodes: int) -> list[Shot]:
 def tell(level: Level, states: Sequence[Episode], actions: Sequence[int]) -> list[Shot]:
     """The shots of one episode, from its states and the actions between them."""
     hear = _hear(level)
-    named = tuple(name.rstrip(" 0123456789") for name in things(level).names)
+    named = thing_names(level)
     shots, total = [], 0.0
     for i, state in enumerate(jax.device_get(states)):
         total += float(state.reward) if i else 0.0
@@ -109,17 +117,33 @@ def tell(level: Level, states: Sequence[Episode], actions: Sequence[int]) -> lis
     return shots
 
 
-@functools.lru_cache(maxsize=8)
-def rules(level: Level) -> tuple[Callable[[Array], Episode], Callable[[Episode, int], Episode]]:
-    """How an episode starts and how an action advances it, compiled."""
-    env = Env(level)
-    return jax.jit(env.start), jax.jit(env.advance)
+class Rules(NamedTuple):
+    """How a level's episodes go, compiled; programs that run for seconds, so compiled in little time."""
+
+    start: Callable[[Any], Episode]
+    """An episode from the two numbers of a key."""
+    move: Callable[[Episode, Float[np.ndarray, " 9"]], Episode]
+    """The state after one step with these controls."""
+    controls: Float[np.ndarray, "a 9"]
+    """Of each action."""
+
+    def advance(self, state: Episode, action: int) -> Episode:
+        """The state after one action."""
+        return self.move(state, self.controls[action])
 
 
 @functools.lru_cache(maxsize=8)
-def _act(level: Level, actor: Actor) -> Callable[[Episode], Array]:
+def rules(level: Level) -> Rules:
+    """How the level's episodes go."""
+    start = jax.jit(Env(level).start, compiler_options=BRIEF)
+    move = jax.jit(functools.partial(episode.advance, level), compiler_options=BRIEF)
+    return Rules(start, move, action_table(level.actions))
+
+
+@functools.lru_cache(maxsize=8)
+def script(level: Level, actor: Actor) -> Callable[[Episode], Array]:
     """An actor's action, compiled."""
-    return jax.jit(functools.partial(actor, level))
+    return jax.jit(functools.partial(actor, level), compiler_options=BRIEF)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""Moments and a way to draw them, as a .gif or .mp4 file that appears whole or not at all."""
+"""Moments and a way to draw them, as a .gif, .mp4 or .html file that appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image
 
 from daxlab.errors import DaxlabError, need
 
-SUFFIXES = (".gif", ".mp4")
+SUFFIXES = (".gif", ".mp4", ".html")
 
 Moment = TypeVar("Moment")
 
@@ -24,7 +24,7 @@ Moment = TypeVar("Moment")
 def check(out: Path, width: int, height: int, fps: int) -> None:
     """Refuse what cannot be written before anything is played."""
     if out.suffix not in SUFFIXES:
-        raise DaxlabError(f"cannot write {out.name!r}: a film's name ends in .gif or .mp4")
+        raise DaxlabError(f"cannot write {out.name!r}: a film's name ends in .gif, .mp4 or .html")
     if not out.parent.is_dir():
         raise DaxlabError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
     if min(width, height) < 120:
@@ -47,12 +47,12 @@ def write(
 ) -> None:
     """Draw each moment; a long one stands for ``long_seconds``, any other for 1 / fps."""
     write_frames = _write_gif if out.suffix == ".gif" else _write_mp4
-    with _whole(out) as path:
+    with whole(out) as path:
         write_frames(path, moments, draw, [long_seconds if long(moment) else 1 / fps for moment in moments], fps)
 
 
 @contextmanager
-def _whole(out: Path) -> Iterator[Path]:
+def whole(out: Path) -> Iterator[Path]:
     """A path beside ``out`` that takes its place at the end, or goes if there is an error."""
     path = out.with_name(f".{out.stem}-{os.getpid()}{out.suffix}")
     try:

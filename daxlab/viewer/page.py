@@ -115,7 +115,7 @@ class Page:
         middle = self.view_height - half - self.px(14)
         self.pen.rectangle((0, middle - half, self.width, middle + half), fill=(*colour, 235))
         self.say(title, self.width // 2, middle - self.px(12), 38, PAPER, "mm")
-        self.say(_sentence(shot), self.width // 2, middle + self.px(22), 17, PAPER, "mm")
+        self.say(verdict(shot), self.width // 2, middle + self.px(22), 17, PAPER, "mm")
 
     def framed(self, picture: Image.Image, x: int, y: int, edge: int, colour: Colour) -> None:
         """A picture in a frame; x and y are the picture's corner."""
@@ -148,7 +148,7 @@ def _font(pixels: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size=pixels)
 
 
-def _sentence(shot: Shot) -> str:
+def verdict(shot: Shot) -> str:
     """What was lifted or put down, and what should have been."""
     state = shot.state
     asked = _called(shot, int(state.target))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,9 +23,9 @@ from daxlab.agents.agent import Agent, Observation
 from daxlab.agents.core import Reads
 from daxlab.errors import DaxlabError
 from daxlab.learning.evaluate import env_for, load_agent
-from daxlab.levels.env import Env
+from daxlab.levels.env import Env, key_data
 from daxlab.levels.episode import RUNNING, Episode
-from daxlab.viewer import mind, movie
+from daxlab.viewer import mind, movie, replay
 from daxlab.viewer.film import END_SECONDS, rules, tell, view
 from daxlab.viewer.mind import PLACES, Memory, Moment, Thought
 from daxlab.viewer.page import Shot, pixels
@@ -47,12 +48,17 @@ def film_agent(
     remembers = _held(trained.agent.initial_state().core) is not None
     height = pixels(unit, mind.TOP + mind.MEMORY if remembers else mind.TOP)
     movie.check(out, width, height, fps)
-    look = view(env.level, pixels(unit, mind.VIEW_WIDTH), pixels(unit, mind.VIEW_HEIGHT))
+    large = view(env.level, pixels(unit, mind.VIEW_WIDTH), pixels(unit, mind.VIEW_HEIGHT))
 
     def draw(moment: Moment) -> Image.Image:
-        return mind.draw(look(moment.shot.state), moment, env.level.actions, width, height)
+        return mind.draw(large(moment.shot.state), moment, env.level.actions, width, height)
 
     moments = record(env, trained.agent, seed, episodes)
+    if out.suffix == ".html":
+        shots, thoughts = [moment.shot for moment in moments], [moment.thought for moment in moments]
+        with movie.whole(out) as path:
+            replay.write(path, env, shots, thoughts, f"{where} on {env.level.name}, seed {seed}")
+        return out
     movie.write(out, moments, draw, lambda moment: moment.shot.ended, fps, END_SECONDS)
     return out
 
@@ -61,21 +67,20 @@ def record(env: Env, agent: Agent, seed: int, episodes: int = 1) -> list[Moment]
     """Play the first episodes of a seed without drawing them."""
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
-    start, advance = rules(env.level)
-    look = _look(env, agent)
+    played, think = rules(env.level), thinker(env, agent)
     moments = []
     for key in jax.random.split(jax.random.key(seed), episodes):
         k_room, key = jax.random.split(key)
-        states, thoughts = [start(k_room)], []
+        states, thoughts = [played.start(key_data(k_room))], []
         memory = agent.initial_state()
         while True:
             running = int(states[-1].outcome) == RUNNING
             key, k_action = jax.random.split(key)
-            memory, seen = look(states[-1], memory, k_action)
-            thoughts.append(_thought(jax.device_get(seen), running))
+            memory, seen = think(agent, states[-1], memory, key_data(k_action))
+            thoughts.append(thought_of(jax.device_get(seen), running))
             if not running:
                 break
-            states.append(advance(states[-1], thoughts[-1].action))
+            states.append(played.advance(states[-1], thoughts[-1].action))
         shots = tell(env.level, states, [thought.action for thought in thoughts])
         moments += remember(shots, thoughts)
     return moments
@@ -98,7 +103,7 @@ def remember(shots: Sequence[Shot], thoughts: Sequence[Thought]) -> list[Moment]
     ]
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """What leaves the device at each step."""
 
     rgb: UInt8[Array, "h w 3"]
@@ -109,18 +114,24 @@ class _Seen(NamedTuple):
     held: Int[Array, " m"] | None
 
 
-def _look(env: Env, agent: Agent) -> Callable[[Episode, Any, Array], tuple[Any, _Seen]]:
-    """The agent looks at a state and draws an action, compiled."""
+Thinker = Callable[[Agent, Episode, Any, Any], tuple[Any, Seen]]
+"""An agent, a state, what the agent remembers and the two numbers of a key, to what it remembers then and sees."""
 
-    def look(room: Episode, memory: Any, key: Array) -> tuple[Any, _Seen]:
+
+def thinker(env: Env, like: Agent) -> Thinker:
+    """How an agent looks at a state and draws an action, compiled. Agents with other weights can use the same."""
+    static = eqx.partition(like, eqx.is_array)[1]
+
+    @jax.jit
+    def think(weights: Any, room: Episode, memory: Any, key: Array) -> tuple[Any, Seen]:
         now = env.timestep(room)
-        memory, output = agent.step(memory, Observation(*now.observation), now.first)
-        action = jax.random.categorical(key, output.logits)
+        memory, output = eqx.combine(weights, static).step(memory, Observation(*now.observation), now.first)
+        action = jax.random.categorical(jax.random.wrap_key_data(key), output.logits)
         probabilities = jax.nn.softmax(output.logits)
         held = _held(memory.core)
-        return memory, _Seen(now.observation.rgb, probabilities, action, output.value, output.reads, held)
+        return memory, Seen(now.observation.rgb, probabilities, action, output.value, output.reads, held)
 
-    return jax.jit(look)
+    return lambda agent, room, memory, key: think(eqx.filter(agent, eqx.is_array), room, memory, key)
 
 
 def _held(core: Any) -> Int[Array, " m"] | None:
@@ -130,7 +141,8 @@ def _held(core: Any) -> Int[Array, " m"] | None:
     return jnp.where(jnp.arange(core.ring.time.shape[0]) < core.ring.written, core.ring.time, -1)
 
 
-def _thought(seen: _Seen, running: bool) -> Thought:
+def thought_of(seen: Seen, running: bool) -> Thought:
+    """What an agent made of a state, off the device; an ended episode has no action."""
     held = None if seen.held is None else frozenset(seen.held[seen.held >= 0].tolist())
     action = int(seen.action) if running else -1
     rgb, probabilities = np.asarray(seen.rgb), np.asarray(seen.probabilities)

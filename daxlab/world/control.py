@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -69,6 +70,16 @@ def controls(action: str) -> Float[np.ndarray, " 9"]:
             raise unknown("action", action, ACTIONS)
         value[CONTROLS.index(match[1])] = float(match[2]) if match[2] else 1.0
     return value
+
+
+def spoken(values: Sequence[float]) -> str:
+    """Nine control values in the words of the actions: the inverse of `controls`, to two digits."""
+    said = [
+        name if name == "GRAB" else f"{name}({round(float(x), 2):g})"
+        for name, x in zip(CONTROLS, values, strict=True)
+        if (x > 0.5 if name == "GRAB" else abs(x) >= 0.005)
+    ]
+    return " + ".join(sorted(said, key=lambda name: name != "GRAB")) or "NOOP"
 
 
 def action_table(actions: tuple[str, ...] = ACTIONS) -> Float[np.ndarray, "a 9"]:
