@@ -103,8 +103,8 @@ def start(config: TrainConfig, rooms: Rooms | Mixture, devices: Devices = ONE) -
     k_agent, k_rooms, k_run = jax.random.split(jax.random.key(config.seed), 3)
     agent = new_agent(config, rooms.env, k_agent)
     learner = agent, adam(config).init(partition(agent)[0]), jax.random.key_data(k_run), jnp.zeros((), jnp.int32)
-    agent, optimiser, key, updates = devices.everywhere(learner)
-    return TrainState(agent, optimiser, start_actor(rooms, agent, k_rooms, devices), key, updates)
+    agent, adam_state, key, updates = devices.everywhere(learner)
+    return TrainState(agent, adam_state, start_actor(rooms, agent, k_rooms, devices), key, updates)
 
 
 def start_actor(rooms: Rooms | Mixture, agent: Agent, key: Array, devices: Devices = ONE) -> Actor:

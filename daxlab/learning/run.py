@@ -80,6 +80,7 @@ def train(
     if devices is None:
         devices = take()
     check_parts(make_rooms(config.weights, config.rooms), config.minibatch, devices.count)
+    devices.check_alike(f"{to_json(config)} {resuming} {light} {devices.count}")
     if not resuming:
         devices.let_lead(lambda: new_folder(folder, config))
     deadline = math.inf if budget is None else began + budget
@@ -122,7 +123,7 @@ class Run:
             if resuming:
                 self.restore(latest(folder))
         self.updates = int(self.state.updates)
-        devices.check_alike(f"{to_json(config)} {kind} {devices.count} {self.updates}")
+        devices.check_alike(f"{self.updates} updates")
         self.log = Log(folder, self.steps, silent=not devices.lead)
 
     @property
