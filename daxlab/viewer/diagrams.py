@@ -253,17 +253,46 @@ def gtrxl() -> Diagram:
     return Diagram(835, 420, "The gated TransformerXL agent", boxes, arrows)
 
 
-DIAGRAMS = {"lstm": lstm, "dnc": dnc, "dcem": dcem, "dcem_match": dcem_match, "gtrxl": gtrxl}
+def episode() -> Diagram:
+    """The two phases, and what a step is."""
+    boxes = {
+        "reset": Box(75, 60, 130, "in", "objects, names\nand places drawn"),
+        "discovery": Box(
+            282, 60, 222, "memory", "discovery\n“This is a dax” while looked at\n+0.1 for each first look"
+        ),
+        "again": Box(488, 60, 100, "in", "placed anew"),
+        "instruction": Box(650, 60, 170, "core", "instruction\n“Pick up a dax”"),
+        "end": Box(840, 60, 120, "out", "first lift ends it\n+1 if it is the dax"),
+        "agent": Box(110, 190, 130, "core", "agent\n1 of 46 actions"),
+        "level": Box(310, 190, 150, "memory", "level\nphase, words, reward"),
+        "world": Box(520, 190, 150, "net", "world\nforces, contacts, grip"),
+        "render": Box(720, 190, 130, "net", "render\n96×72 pixels"),
+    }
+    arrows = (
+        Arrow("reset.right", "discovery.left"),
+        Arrow("discovery.right", "again.left"),
+        Arrow("again.right", "instruction.left"),
+        Arrow("instruction.right", "end.left"),
+        Arrow("agent.right", "level.left"),
+        Arrow("level.right", "world.left"),
+        Arrow("world.right", "render.left"),
+        Arrow("render.bottom", "agent.bottom", (245,), "each step, ten a second: picture and words"),
+    )
+    return Diagram(910, 265, "An episode, and a step of it", boxes, arrows)
+
+
+DIAGRAMS = {f"agents/{draw.__name__}": draw for draw in (lstm, dnc, dcem, dcem_match, gtrxl)} | {"episode": episode}
+"""By file, without its ending."""
 
 
 def main(arguments: list[str]) -> None:
     """Write every diagram into a folder."""
     if len(arguments) != 1:
-        raise DaxlabError("say into which folder: python -m daxlab.viewer.diagrams docs/agents")
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
+        raise DaxlabError("say into which folder: python -m daxlab.viewer.diagrams docs")
     for name, draw in DIAGRAMS.items():
-        (folder / f"{name}.svg").write_text(draw().svg(), encoding="utf-8")
+        path = Path(arguments[0]) / f"{name}.svg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(draw().svg(), encoding="utf-8")
 
 
 if __name__ == "__main__":
