@@ -12,11 +12,11 @@ import yaml
 
 from daxlab import cli
 from daxlab.cli_train import Train
-from daxlab.learning import config
+from daxlab.learning import config, run
 from daxlab.levels import files, registry
 from daxlab.viewer.diagrams import DIAGRAMS
 from tests.blocks import ROOT, Block, blocks, commands, smaller
-from tests.small import small
+from tests.small import no_learning, small
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -24,6 +24,8 @@ RUN = [ROOT / "README.md", DOCS / "tutorial.md", DOCS / "extend.md"]
 """Pages whose Python is run."""
 OTHERS = {"pip", "."}
 """First words of a shell line that are not ours to check."""
+FETCHED = re.compile(r'<(?:script|img|iframe)[^>]*src="?(?:https?:)?//[^>]*>|<link[^>]*href="?(?:https?:)?//[^>]*>')
+"""What a browser gets from elsewhere when it shows a page."""
 TARGETS = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
 
 
@@ -42,15 +44,18 @@ def check(words: list[str]) -> None:
             registry.weights(level)
         if isinstance(command, Train) and not files.is_file(command.level) and command.resume is None:
             command.config()
+    elif words[0] == "eval":
+        check(words[1].strip("$()").split())
     else:
         assert words[0] in OTHERS, words
 
 
 @pytest.fixture
 def little(monkeypatch, tmp_path):
-    """A reader in an empty folder, with an agent of a few thousand weights."""
+    """A reader in an empty folder, whose agent is small and whose `daxlab train` writes a run but learns nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(config.PRESETS, "desk", lambda: small("dcem_match"))
+    monkeypatch.setattr(run, "make_update", no_learning)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -116,9 +121,7 @@ def test_the_site_builds_and_needs_nothing_from_elsewhere(tmp_path):
     assert len(pages) > len(PAGES) - 1
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        fetched = re.findall(
-            r'<(?:script|img|iframe)[^>]*src="?(?:https?:)?//[^>]*>|<link[^>]*href="?https?://[^>]*>', text
-        )
+        fetched = FETCHED.findall(text)
         assert not fetched, f"{page.name}: {fetched}"
         assert 'class="mermaid"' not in text
     assert "make_update" in (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
