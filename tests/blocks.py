@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 SMALLER = {"--episodes": "8", "--steps": "48"}
@@ -48,3 +52,16 @@ def commands(block: Block) -> Iterator[list[str]]:
 
 def smaller(words: list[str]) -> list[str]:
     return [SMALLER.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+
+
+class Reader:
+    """Runs pieces of Python one after another, as those of one module."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.module = types.ModuleType("page")
+        # Dataclasses look for their module there.
+        monkeypatch.setitem(sys.modules, "page", self.module)
+
+    def run(self, text: str, file: str, line: int = 1) -> None:
+        code = compile("\n" * (line - 1) + text, file, "exec", dont_inherit=True)
+        exec(code, vars(self.module))

@@ -15,7 +15,7 @@ from daxlab.cli_train import Train
 from daxlab.learning import config, run
 from daxlab.levels import files, registry
 from daxlab.viewer.diagrams import DIAGRAMS
-from tests.blocks import ROOT, Block, blocks, commands, smaller
+from tests.blocks import ROOT, Block, Reader, blocks, commands, smaller
 from tests.small import no_learning, small
 
 DOCS = ROOT / "docs"
@@ -67,13 +67,13 @@ def test_every_shell_line_parses(page):
 
 
 @pytest.mark.parametrize("page", RUN, ids=name)
-def test_every_python_block_runs(page, little):
-    namespace: dict[str, object] = {"__name__": "__page__"}
+def test_every_python_block_runs(page, little, monkeypatch):
+    reader = Reader(monkeypatch)
     found = [block for block in blocks(page.read_text()) if block.language == "python" or block.mark == "run"]
     assert any(block.language == "python" for block in found)
     for block in found:
         if block.language == "python":
-            exec(compile("\n" * (block.line - 1) + block.text, page.name, "exec"), namespace)
+            reader.run(block.text, page.name, block.line)
         else:
             for words in commands(block):
                 cli.main(smaller(words[1:]))

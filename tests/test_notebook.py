@@ -12,7 +12,7 @@ import matplotlib as mpl
 import pytest
 
 from daxlab.learning import config, run
-from tests.blocks import ROOT
+from tests.blocks import ROOT, Reader
 from tests.small import no_learning, small
 
 NOTEBOOK = ROOT / "notebooks" / "first_words.ipynb"
@@ -26,15 +26,15 @@ def test_every_cell_runs(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(run, "make_update", no_learning)
     for name, value in (("STEPS", "48"), ("EPISODES", "8"), ("RUN", "runs/notebook")):
         monkeypatch.setenv(f"DAXLAB_NOTEBOOK_{name}", value)
+    reader = Reader(monkeypatch)
     before = mpl.get_backend()
     mpl.use("Agg")
     try:
-        namespace: dict[str, object] = {"__name__": "__notebook__"}
-        for number, cell in enumerate(CODE):
-            exec(compile("".join(cell["source"]), f"cell {number}", "exec"), namespace)
+        for cell in CODE:
+            reader.run("".join(cell["source"]), cell["id"])
     finally:
         mpl.use(before)
-    assert namespace["last"]["steps"] == 48
+    assert reader.module.last["steps"] == 48
     assert (tmp_path / "runs" / "notebook" / "curve.png").exists()
     said = capsys.readouterr().out
     assert "as it is" in said
