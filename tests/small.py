@@ -7,9 +7,11 @@ from typing import Any
 import jax
 
 from daxlab.agents.config import AgentConfig, MemoryConfig, TransformerConfig, VisionConfig
+from daxlab.learning import loop
 from daxlab.learning.config import TrainConfig, change, preset, with_agent
 
 DESK = "desk/fast_map_three_objs"
+LEARN = loop.make_update
 ROWS, WINDOW = 4, 3
 """Rows of the memory, and steps that are written after the text changed."""
 
@@ -57,3 +59,15 @@ def no_learning(config: TrainConfig, rooms: object, repeats: int) -> Any:
         return state._replace(updates=state.updates + repeats), told
 
     return jax.jit(update)
+
+
+def only_traced(config: TrainConfig, rooms: Any, repeats: int = 1) -> Any:
+    """In place of `make_update`: acting and learning are traced, all shapes and gradients checked, and nothing run."""
+
+    def update(state: Any) -> Any:
+        after, told = jax.eval_shape(LEARN(config, rooms, repeats), state)
+        shapes = jax.tree.map(lambda x: (x.shape, x.dtype), (state, after))
+        assert shapes[0] == shapes[1]
+        return state._replace(updates=state.updates + repeats), dict.fromkeys(told, 1.0)
+
+    return update

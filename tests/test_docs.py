@@ -1,22 +1,28 @@
-"""The docs: every code block runs or parses, the pages fit together, and the site needs nothing from elsewhere."""
+"""The docs: every code block runs or parses, the pages fit together, and the site needs nothing from elsewhere.
+
+What is run is real but for the learner: `daxlab train` does without, and a page's own update is traced but not compiled
+(`test_learning_loop.py` pays for that). Page and notebook share programs, so they stand in one file.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 
+import matplotlib as mpl
 import pytest
 import yaml
 
 from daxlab import cli
 from daxlab.cli_train import Train
-from daxlab.learning import config, run
+from daxlab.learning import config, loop, run
 from daxlab.levels import files, registry
 from daxlab.viewer.diagrams import DIAGRAMS
 from tests.blocks import ROOT, Block, Reader, blocks, commands, smaller
-from tests.small import no_learning, small
+from tests.small import no_learning, only_traced, small
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -27,6 +33,8 @@ OTHERS = {"pip", "."}
 FETCHED = re.compile(r'<(?:script|img|iframe)[^>]*src="?(?:https?:)?//[^>]*>|<link[^>]*href="?(?:https?:)?//[^>]*>')
 """What a browser gets from elsewhere when it shows a page."""
 TARGETS = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+CELLS = json.loads((ROOT / "notebooks" / "first_words.ipynb").read_text(encoding="utf-8"))["cells"]
+CODE = [cell for cell in CELLS if cell["cell_type"] == "code"]
 
 
 def name(page) -> str:
@@ -56,6 +64,7 @@ def little(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(config.PRESETS, "desk", lambda: small("dcem_match"))
     monkeypatch.setattr(run, "make_update", no_learning)
+    monkeypatch.setattr(loop, "make_update", only_traced)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -77,6 +86,29 @@ def test_every_python_block_runs(page, little, monkeypatch):
         else:
             for words in commands(block):
                 cli.main(smaller(words[1:]))
+
+
+def test_every_cell_of_the_notebook_runs(little, monkeypatch, tmp_path, capsys):
+    """Without Jupyter: the cells are plain Python, run in order."""
+    for key, value in (("STEPS", "48"), ("EPISODES", "8"), ("RUN", "runs/notebook")):
+        monkeypatch.setenv(f"DAXLAB_NOTEBOOK_{key}", value)
+    reader = Reader(monkeypatch)
+    before = mpl.get_backend()
+    mpl.use("Agg")
+    try:
+        for cell in CODE:
+            reader.run("".join(cell["source"]), cell["id"])
+    finally:
+        mpl.use(before)
+    assert reader.module.last["steps"] == 48
+    assert (tmp_path / "runs" / "notebook" / "curve.png").exists()
+    said = capsys.readouterr().out
+    assert "as it is" in said
+    assert "memory cleared" in said
+
+
+def test_the_notebook_is_kept_without_outputs():
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in CODE)
 
 
 @pytest.mark.parametrize(
