@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -18,8 +19,9 @@ from daxlab.cli_paper import PAPERS, Paper
 from daxlab.cli_serve import Serve
 from daxlab.cli_table import show
 from daxlab.cli_train import Agents, Evaluate, Train
-from daxlab.cli_view import Completion, Human, View
+from daxlab.cli_view import Human, View
 from daxlab.cli_weights import Export, Pretrained, Probe
+from daxlab.cli_words import Completion, check_options, check_words
 from daxlab.errors import DaxlabError, unknown
 from daxlab.pretrained import PREFIX
 
@@ -183,25 +185,35 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "completion": Completion,
 }
 
+GROUPS: dict[str, dict[str, Callable[..., Any]]] = {"bench": BENCHES, "paper": PAPERS}
+"""Commands whose first word is another command."""
+
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
 
 ABOUT = """daxlab: an agent walks a 3D room, hears each object's made-up name once, and then acts on it.
 
 Start with `daxlab demo`, or watch a trained agent think: `daxlab view`.
-Each command has its own help: daxlab COMMAND --help"""
+Each command has its own help: daxlab COMMAND --help
+
+Example: daxlab train desk/fast_map_three_objs --budget 9m"""
 
 
 def _parse(arguments: list[str]) -> Any:
+    """The command that the words ask for; a wrong one is an error with the near ones."""
     commands, prog, about = COMMANDS, "daxlab", ABOUT
-    if arguments[:1] == ["bench"] and len(arguments) > 1:
-        commands, prog, about, arguments = BENCHES, "daxlab bench", Bench.__doc__ or "", arguments[1:]
-    if arguments[:1] == ["paper"] and len(arguments) > 1:
-        commands, prog, about, arguments = PAPERS, "daxlab paper", Paper.__doc__ or "", arguments[1:]
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
-        raise unknown(f"command of {prog}", arguments[0], commands)
     match arguments:
-        case ["assets", name, *flags] if name in ASSETS:
-            return tyro.cli(ASSETS[name], prog=f"daxlab assets {name}", args=flags, config=CONFIG)
+        case []:
+            arguments = ["--help"]
+        case [group, _, *_] if group in GROUPS:
+            about = inspect.getdoc(COMMANDS[group]) or ""
+            commands, prog, arguments = GROUPS[group], f"daxlab {group}", arguments[1:]
+        case ["assets", name, *flags] if not name.startswith("-"):
+            if name not in ASSETS:
+                raise unknown("daxlab assets command", name, ASSETS)
+            prog = f"daxlab assets {name}"
+            check_options(ASSETS[name], prog, flags)
+            return tyro.cli(ASSETS[name], prog=prog, args=flags, config=CONFIG)
+    check_words(commands, prog, arguments)
     return tyro.extras.subcommand_cli_from_dict(commands, prog=prog, description=about, args=arguments, config=CONFIG)
 
 

@@ -6,16 +6,12 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import tyro
-
-from daxlab.errors import DaxlabError, unknown
+from daxlab.errors import DaxlabError
 
 if TYPE_CHECKING:
     from daxlab.viewer.server import Server
-
-SHELLS = ("bash", "zsh", "tcsh")
 
 
 @dataclass(frozen=True)
@@ -101,30 +97,6 @@ class Human:
         if scores.played:
             print(f"you on {level.name}: {scores.line()}\nkept in {self.out}")
             print(f"an agent's line: daxlab evaluate --weights pretrained:room --level {level.name}")
-
-
-@dataclass(frozen=True)
-class Completion:
-    """Print a script that lets your shell complete daxlab's commands and flags.
-
-    Example: daxlab completion bash > ~/.local/share/bash-completion/completions/daxlab
-    """
-
-    shell: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SHELL")] = "bash"
-    """bash, zsh or tcsh."""
-
-    def run(self) -> None:
-        """Print it."""
-        from daxlab.cli import COMMANDS, CONFIG
-
-        if self.shell not in SHELLS:
-            raise unknown("shell", self.shell, SHELLS)
-        arguments = ["--tyro-print-completion", self.shell]
-        try:
-            tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="daxlab", args=arguments, config=CONFIG)
-        except SystemExit as end:
-            if end.code:
-                raise
 
 
 def serve(server: Server, done: threading.Event) -> None:

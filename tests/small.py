@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+import jax
 
 from daxlab.agents.config import AgentConfig, MemoryConfig, TransformerConfig, VisionConfig
+from daxlab.learning import loop
 from daxlab.learning.config import TrainConfig, change, preset, with_agent
 
 THOROUGH: dict[str, bool | int | str] = {
@@ -13,6 +17,7 @@ THOROUGH: dict[str, bool | int | str] = {
 } | ({"xla_cpu_use_fusion_emitters": True} if "fusion_emitters" in os.environ.get("XLA_FLAGS", "") else {})
 """XLA's defaults, which conftest changes: for programs that run for longer than they compile."""
 DESK = "desk/fast_map_three_objs"
+LEARN = loop.make_update
 ROWS, WINDOW = 4, 3
 """Rows of the memory, and steps that are written after the text changed."""
 
@@ -59,3 +64,25 @@ name = "mine/both"
 "short.toml" = 1
 """
 """A mixture's file, beside a level's."""
+
+
+def no_learning(config: TrainConfig, rooms: object, repeats: int, devices: object = None) -> Any:
+    """In place of `make_update`: quickly compiled; it plays and learns nothing, and tells of four episodes."""
+
+    def update(state: Any) -> Any:
+        told = {"loss": 0.0, "gradient": 0.0, "episodes": 4.0, "successes": 1.0, "lifts": 3.0, "length": 40.0}
+        return state._replace(updates=state.updates + repeats), told
+
+    return jax.jit(update)
+
+
+def only_traced(config: TrainConfig, rooms: Any, repeats: int = 1, devices: object = None) -> Any:
+    """In place of `make_update`: acting and learning are traced, all shapes and gradients checked, and nothing run."""
+
+    def update(state: Any) -> Any:
+        after, told = jax.eval_shape(LEARN(config, rooms, repeats), state)
+        shapes = jax.tree.map(lambda x: (x.shape, x.dtype), (state, after))
+        assert shapes[0] == shapes[1]
+        return state._replace(updates=state.updates + repeats), dict.fromkeys(told, 1.0)
+
+    return update
