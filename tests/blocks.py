@@ -46,6 +46,8 @@ def commands(block: Block) -> Iterator[list[str]]:
     """The words of each line of a shell block, comments left out."""
     for line in block.text.splitlines():
         words = shlex.split(line, comments=True)
+        if words[-1:] == ["&"]:
+            words.pop()
         if words:
             yield words
 

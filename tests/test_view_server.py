@@ -270,7 +270,7 @@ def test_a_page_is_told_what_it_waits_for_and_is_served_once_it_is_there(server,
         (("vew",), "did you mean view"),
         (("bench", "veiw"), "did you mean view"),
         (("bench", "view", "--seconds", "0"), "more than 0"),
-        (("completion", "bish"), "did you mean bash"),
+        (("completion", "bassh"), "did you mean bash"),
     ],
 )
 def test_bad_input_of_the_commands_is_one_sentence_and_exit_code_2(capsys, arguments, says):
