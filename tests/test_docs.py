@@ -49,9 +49,11 @@ def check(words: list[str]) -> None:
     elif words[0] == "daxlab":
         command = cli._parse(words[1:])
         level = getattr(command, "level", None)
-        if level is not None and not files.is_file(level):
+        # LEVEL stands for any, and a file is the reader's.
+        known = level is not None and not level.isupper() and not files.is_file(level)
+        if known:
             registry.weights(level)
-        if isinstance(command, Train) and not files.is_file(command.level) and command.resume is None:
+        if known and isinstance(command, Train) and command.resume is None:
             command.config()
     elif words[0] == "eval":
         check(words[1].strip("$()").split())
