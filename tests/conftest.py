@@ -1,4 +1,4 @@
-"""Most of the tests' time is compiling: it takes less effort here, and is kept on disk. Long files come first."""
+"""Most of the tests' time is compiling: it is done with little effort, and kept on disk. Long files come first."""
 
 from __future__ import annotations
 

@@ -69,6 +69,7 @@ def test_bench_world_times_a_mixture_from_a_file(mix, capsys, monkeypatch):
         states = [room.clock.shape for room in jax.eval_shape(rooms.start, jax.random.key(0))]
         before = jax.eval_shape(lambda: (rooms.start(jax.random.key(0)), jax.random.key(1), jnp.zeros(())))
         assert jax.eval_shape(world.chunk(rooms, pixels), before) == before
+        assert jax.eval_shape(rooms.pictures, before[0]).shape == (8, 72, 96, 3)
         timed.append((states, pixels))
         return {"steps_per_second": 1, "spread": [1, 1]}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +116,7 @@ def test_a_bad_mixture_is_one_sentence_and_exit_code_2(tmp_path, capsys, monkeyp
     (tmp_path / "large.toml").write_text(f'base = "{DESK}"\npicture = [48, 36]')
     path = tmp_path / "self.toml"
     path.write_text(text)
+    monkeypatch.setattr("daxlab.learning.run.train", lambda *arguments, **options: None)
     with pytest.raises(SystemExit) as stop:
         main(["train", str(path)])
     assert stop.value.code == 2
@@ -129,3 +131,16 @@ def test_a_level_s_file_is_still_no_mixture(tmp_path):
     path.write_text(SHORT)
     assert weights(str(path)) == {get(str(path)): 1.0}
     assert find(DESK).weights == {levels()[DESK]: 1.0}
+
+
+def test_the_docs_mixture_is_one(tmp_path):
+    page = (Path(__file__).parent.parent / "docs" / "levels.md").read_text()
+    blocks = {
+        block.split("\n")[0].split()[1].rstrip(":"): block.split("```")[0] for block in page.split("```toml\n")[1:]
+    }
+    for name in ("bed.toml", "both.toml"):
+        (tmp_path / name).write_text(blocks[name])
+    found = find(str(tmp_path / "both.toml"))
+    assert found.name == "mine/both"
+    assert sorted(found.weights.values()) == [1.0, 2.0]
+    TrainConfig(level=str(tmp_path / "both.toml"))
