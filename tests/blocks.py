@@ -43,9 +43,9 @@ def blocks(text: str) -> list[Block]:
 
 
 def commands(block: Block) -> Iterator[list[str]]:
-    """The words of each line of a shell block, comments left out."""
+    """The words of each line of a shell block, without comments and the & that puts a program behind the next."""
     for line in block.text.splitlines():
-        words = shlex.split(line, comments=True)
+        words = [word for word in shlex.split(line, comments=True) if word != "&"]
         if words:
             yield words
 
