@@ -43,9 +43,11 @@ def blocks(text: str) -> list[Block]:
 
 
 def commands(block: Block) -> Iterator[list[str]]:
-    """The words of each line of a shell block, without comments and the & that puts a program behind the next."""
+    """The words of each line of a shell block, comments left out."""
     for line in block.text.splitlines():
-        words = [word for word in shlex.split(line, comments=True) if word != "&"]
+        words = shlex.split(line, comments=True)
+        if words[-1:] == ["&"]:
+            words.pop()
         if words:
             yield words
 
