@@ -36,12 +36,26 @@ def test_every_level_is_solved_by_the_expert_and_at_chance_without_knowledge():
         assert abs(found["random-object"]["success"] - level.chance) < 3 * spread, name
 
 
+def test_no_level_takes_more_than_twice_the_room_s_time_for_an_object():
+    """As measured: `daxlab bench levels --keep`."""
+    rates = measured.read(measured.RATES)
+    assert set(rates) == set(levels())
+    for name, level in levels().items():
+        found = measured.figures(level, rates)
+        assert found is not None, f"{name} has changed since it was timed"
+        assert found["per_object"] == pytest.approx(found["ratio"] * level.num_objects / 3, abs=2e-3)
+        assert found["per_object"] >= 0.5, name
+
+
 def test_figures_of_another_spec_are_not_shown():
-    kept = {DESK.name: measured.read()[DESK.name]}
-    assert measured.row(DESK, kept, {})["expert"] == kept[DESK.name]["expert"]["success"]
+    kept, rates = ({DESK.name: measured.read(file)[DESK.name]} for file in (measured.FILE, measured.RATES))
+    row = measured.row(DESK, kept, rates)
+    assert row["expert"] == kept[DESK.name]["expert"]["success"]
+    assert (row["rate"], row["rate_per_object"]) == tuple(rates[DESK.name][name] for name in ("ratio", "per_object"))
     changed = dataclasses.replace(DESK, linger=3)
     assert measured.figures(changed, kept) is None
-    assert measured.row(changed, kept, {})["expert"] is None
+    row = measured.row(changed, kept, rates)
+    assert [row[name] for name in ("expert", "rate", "rate_per_object")] == [None] * 3
 
 
 def test_measuring_keeps_what_is_current_and_replaces_what_is_not(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -169,18 +169,20 @@ def test_same_key_and_actions_give_the_same_states_bit_for_bit(every):
 
 @pytest.mark.parametrize("level", [FURNISHED, DESK], ids=lambda level: level.name)
 def test_a_room_does_not_depend_on_its_neighbours_nor_on_what_is_absent(level):
-    """A room among those of other levels, with bodies and boxes that only fill it up, is that room alone."""
+    """Rooms among those of other levels, filled up with absent bodies and far boxes, are as they are by themselves."""
     every = BATCHES[1]
-    at = every.levels.index(level)
-    (filled, world), (props, alone) = every.start, jax.tree.map(lambda x: x[0], every.begun[at])
-    room, n = at * every.rooms, level.num_objects
+    at, n = every.levels.index(level), level.num_objects
+    (filled, world), (props, alone) = every.start, every.begun[at]
     assert n < world.position.shape[1]
-    for action in np.repeat(np.random.default_rng(1).integers(0, len(level.actions), 17), 3):
+    by_itself = jax.jit(jax.vmap(partial(physics.step, level.physics), in_axes=(0, 0, None)))
+    start = alone.heading
+    for action in np.repeat(np.random.default_rng(1).integers(0, len(level.actions), 10), 3):
         one = jnp.asarray(action_table(level.actions)[action])
-        world, alone = every.step(filled, world, one)[1], stepper(level)(props, alone, one)
-    np.testing.assert_allclose(world.position[room, :n], alone.position, atol=1e-4)
-    np.testing.assert_allclose(world.agent[room], alone.agent, atol=1e-4)
-    assert float(jnp.abs(alone.heading - every.begun[at][1].heading[0])) > 0.01
+        world, alone = every.step(filled, world, one)[1], by_itself(props, alone, one)
+    for name in ("position", "velocity"):
+        np.testing.assert_allclose(of(every, at, getattr(world, name))[:, :n], getattr(alone, name), atol=1e-3)
+    np.testing.assert_allclose(of(every, at, world.agent), alone.agent, atol=1e-3)
+    assert float(jnp.abs(alone.heading - start).min()) > 0.01
 
 
 @cache

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from daxlab.compilation import BRIEF
 from daxlab.levels import corridor
 from daxlab.levels.cast import dress, sample
 from daxlab.levels.layout import build, draw
@@ -77,7 +78,8 @@ class Every:
         def one(strengths: dict[str, Array], *room: Any) -> Any:
             return function(dataclasses.replace(self.levels[0].physics, **strengths), *room)
 
-        return jax.jit(jax.vmap(one))
+        # These run for longer than they compile.
+        return jax.jit(jax.vmap(one), compiler_options=BRIEF)
 
     @cached_property
     def begun(self) -> list[tuple[Props, World]]:

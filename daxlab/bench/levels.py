@@ -24,8 +24,6 @@ from daxlab.levels.spec import Level
 
 ROOM = "architecture_comparison/fast_map_three_objs"
 """What the others are compared with."""
-SIZE = (96, 72)
-"""Width and height of the pictures: the same of all, also where a level's own are smaller."""
 
 
 def bench_levels(
@@ -36,17 +34,17 @@ def bench_levels(
     say: Callable[[str], None] = lambda line: None,
     file: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """Random play with pictures on each level: steps a second, over the room's, and that for each object.
+    """Random play with each level's own pictures: steps a second, over the room's, and that for each object.
 
     With a `file`, figures are kept there by level as they come, and levels whose figures are of this very code and
     these very numbers are skipped.
     """
     timing.check(seconds, repeats)
     about = {"rooms": rooms, "seconds": seconds, "repeats": repeats, "commit": measured.commit(), **timing.machine()}
-    about |= {"cores": len(os.sched_getaffinity(0)), "beside": ROOM, "picture": list(SIZE)}
+    about |= {"cores": len(os.sched_getaffinity(0)), "beside": ROOM}
     beside, table = None, []
     for level in levels:
-        mark = about | {"spec": measured.fingerprint(level)}
+        mark = about | {"picture": list(level.picture), "spec": measured.fingerprint(level)}
         if file and mark.items() <= measured.read(file).get(level.name, {}).items():
             continue
         beside = beside or turns(get(ROOM), rooms)
@@ -62,7 +60,7 @@ def bench_levels(
 
 def turns(level: Level, rooms: int) -> Callable[[float], float]:
     """A function that plays on for so many seconds and says how many steps a second that was."""
-    play, carry, _ = prepare(Rooms(Env(level, *SIZE), rooms), pixels=True)
+    play, carry, _ = prepare(Rooms(Env(level), rooms), pixels=True)
     kept = [carry]
 
     def turn(seconds: float) -> float:
