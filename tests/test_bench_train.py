@@ -109,7 +109,9 @@ def test_each_mode_does_what_the_one_before_it_does_and_one_part_more(rooms, mon
     called = []
     monkeypatch.setattr(loop, "act", lambda *given: called.append("act") or acting(*given))
     monkeypatch.setattr(
-        loop, "learn", lambda config, begin, acted, key: called.append(acted) or (begin.agent, begin.optimiser, {})
+        loop,
+        "learn",
+        lambda config, rooms, begin, acted, *_: called.append(acted) or (begin.agent, begin.optimiser, {}),
     )
     jax.eval_shape(programs["learning"].function, programs["learning"].state)
     assert len(called) == 2

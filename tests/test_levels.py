@@ -293,7 +293,7 @@ def test_an_unknown_level_lists_near_names():
     [
         ({"num_objects": 0}, "num_objects is 0"),
         ({"num_objects": 26}, "num_objects is 26"),
-        ({"num_objects": 4, "setting": "desk"}, "the desk holds 3"),
+        ({"num_objects": 9, "setting": "desk"}, "the desk holds 8"),
         ({"num_objects": 3, "objects": ("boat", "book")}, "G has 2"),
         ({"num_objects": 3, "words": ("dax", "wug")}, "words 2"),
         ({"objects": ("boat", "book", "unicorn")}, "unknown object 'unicorn'"),

@@ -31,6 +31,7 @@ from google.rpc import code_pb2
 from daxlab.adapters import rpc, rpc_room
 from daxlab.adapters.rpc import serving
 from daxlab.adapters.rpc_messages import ACTIONS, LARGEST
+from daxlab.adapters.rpc_room import Room
 from daxlab.adapters.rpc_worlds import Session
 from daxlab.bench.serve import bench_serve, wear_out
 from daxlab.cli import main
@@ -470,7 +471,7 @@ def test_a_failure_of_our_own_is_an_error_and_no_end(server, monkeypatch, caplog
     with joined(server.port) as env:
         env.reset()
         with monkeypatch.context() as broken:
-            broken.setattr("daxlab.adapters.rpc_room.Room.picture", lambda self: 1 / 0)
+            broken.setattr(Room, "picture", lambda self: 1 / 0)
             with pytest.raises(error.DmEnvRpcError, match="its log says more") as failed:
                 env.step({})
         assert failed.value.code == code_pb2.INTERNAL
