@@ -15,7 +15,7 @@ from daxlab.agents import memory
 from daxlab.agents.agent import Agent, Observation, count_parameters, make_agent, partition, with_statistics
 from daxlab.agents.config import AgentConfig, LanguageConfig, MemoryConfig, NoveltyConfig, VisionConfig, change
 from daxlab.agents.language import Language
-from daxlab.agents.reconstruction import depth_to_space
+from daxlab.agents.layers import depth_to_space
 from daxlab.agents.standardise import Statistics, initial_statistics, standardise, update_statistics
 from daxlab.agents.vision import Fovea, Vision
 from daxlab.errors import DaxlabError

@@ -28,6 +28,7 @@ from daxlab.agents.config import AgentConfig, MemoryConfig
 from daxlab.agents.core import CoreInput, CoreOutput, Reads
 from daxlab.agents.layers import Linear, masked_softmax
 from daxlab.agents.lstm import LSTMCell, LSTMState, reset
+from daxlab.agents.recurrence import through_time
 
 
 class DCEMState(NamedTuple):
@@ -37,11 +38,26 @@ class DCEMState(NamedTuple):
     ring: memory.Ring
 
 
-class Prepared(NamedTuple):
-    """The parts of a step that do not depend on h."""
+class Found(NamedTuple):
+    """The k rows that each head found."""
 
+    keys: Float[Array, "n k l"]
+    values: Float[Array, "n k v"]
+    affinity: Float[Array, "n k k"]
+    """(W_q m^i) · (W_k m^j) of each two of the values."""
+    valid: Bool[Array, "n k"]
+
+
+class Moment(NamedTuple):
+    """The parts of a step that do not depend on h, but for which rows were found."""
+
+    first: Bool[Array, ""]
+    v: Float[Array, " v"]
+    l: Float[Array, " l"]  # noqa: E741
     query: Float[Array, "n l"]
     latent: Float[Array, " e"]
+    found: Found | None = None
+    """None where the latent has what was read from them already."""
 
 
 class Aggregation(eqx.Module):
@@ -57,12 +73,16 @@ class Aggregation(eqx.Module):
         self.key = Linear(k_key, inputs, query, bias=False)
         self.value = Linear(k_value, inputs, value, bias=False)
 
-    def __call__(self, memories: Float[Array, "n k v"], valid: Bool[Array, "n k"]) -> Float[Array, "n r"]:
-        """Aggregate the memories of each head. W_v is linear, so it is applied once, to the sum."""
-        scores = jnp.einsum("nid,njd->nij", self.query(memories), self.key(memories))
-        attention = masked_softmax(scores / self.query.weight.shape[1] ** 0.5, valid[:, None, :])
-        total = jnp.sum(jnp.where(valid[:, :, None], attention, 0.0), axis=1)
-        return self.value(jnp.einsum("nj,njv->nv", total, memories))
+    def affinity(self, memories: Float[Array, "n k v"]) -> Float[Array, "n k k"]:
+        """The scores before the memories are weighted."""
+        return jnp.einsum("nid,njd->nij", self.query(memories), self.key(memories))
+
+    def __call__(self, weights: Float[Array, "n k"], found: Found) -> Float[Array, "n r"]:
+        """Aggregate the memories of each head. W m̂^j = ŝ^j W m^j; W_v is applied once, to the sum."""
+        scores = weights[:, :, None] * weights[:, None, :] * found.affinity
+        attention = masked_softmax(scores / self.query.weight.shape[1] ** 0.5, found.valid[:, None, :])
+        total = jnp.sum(jnp.where(found.valid[:, :, None], attention, 0.0), axis=1)
+        return self.value(jnp.einsum("nj,njv->nv", total * weights, found.values))
 
 
 class DCEM(eqx.Module):
@@ -106,78 +126,96 @@ class DCEM(eqx.Module):
 
     def step(self, state: DCEMState, x: CoreInput) -> tuple[DCEMState, CoreOutput]:
         """One step: read, think, write."""
-        ring = memory.begin(state.ring, x.first)
-        lstm, prepared = reset(state.lstm, x.first), self._prepare(x)
-        read = self._read(memory.table(ring), self._query(prepared.query, lstm.h), x)
-        lstm, output = self._think(lstm, prepared, *read)
-        ring = memory.write(ring, self._rows(x), x.write, after=output.e)
-        return DCEMState(lstm, ring), output._replace(rows=(x.l, x.v))
+        ring, h = memory.begin(state.ring, x.first), reset(state.lstm, x.first).h
+        moment = self._prepare(x)
+        chosen = self._choose(memory.table(ring), h, moment)
+        moment = moment._replace(found=self._find(ring.columns, chosen))
+        lstm, e = self._think(state.lstm, moment)
+        ring = memory.write(ring, self._rows(x), x.write, after=e)
+        reads = Reads(self._weights(h, moment), chosen.time)
+        return DCEMState(lstm, ring), CoreOutput(e, lstm.h, reads, (x.l, x.v))
 
     def unroll(self, state: DCEMState, x: CoreInput) -> tuple[DCEMState, CoreOutput]:
         """T steps. What is written does not depend on h, so all rows stand ready before the scan."""
-        ring = jax.lax.stop_gradient(state.ring)
-        rows = self._rows(x)
+        ring, rows, size = jax.lax.stop_gradient(state.ring), self._rows(x), self.config.size
         at = memory.moments(ring, x.first, x.write)
         window = memory.window(ring, rows, at, x.write)
+        moments = self._prepare(x)
+        find = jax.vmap(lambda chosen: self._find(window.columns, chosen))
+        early = None
+        if not self.asks_h:
+            # All that is read is read before the scan, which then only thinks.
+            early = jax.vmap(lambda now, m: self._choose(memory.table_at(window, now, size), None, m))(at, moments)
+            read = jax.vmap(lambda m: self._read(None, m))(moments._replace(found=find(early)))
+            moments = moments._replace(latent=moments.latent + read)
+        core, fixed, quiet = jax.lax.stop_gradient((self, window, moments))
 
-        prepared = self._prepare(x)
+        def play(lstm: LSTMState, step: Any) -> tuple[LSTMState, Any]:
+            moment, now, chosen = step
+            if chosen is None:
+                chosen = core._choose(memory.table_at(fixed, now, size), reset(lstm, moment.first).h, moment)
+                moment = moment._replace(found=core._find(fixed.columns, chosen))
+            return core._think(lstm, moment)[0], (lstm, chosen)
 
-        def read(h: Array | None, query: Array, x: CoreInput, now: memory.Moments) -> tuple[Array, Reads]:
-            return self._read(memory.table_at(window, now, self.config.size), self._query(query, h), x)
-
-        # A query that is what is heard does not depend on h: then all reads are done at once, and the scan only thinks.
-        early = None if self.asks_h else jax.vmap(lambda *step: read(None, *step))(prepared.query, x, at)
-
-        def body(lstm: LSTMState, step: Any) -> tuple[LSTMState, CoreOutput]:
-            prepared, x, now, early = step
-            lstm = reset(lstm, x.first)
-            return self._think(lstm, prepared, *(early or read(lstm.h, prepared.query, x, now)))
-
-        lstm, output = jax.lax.scan(body, state.lstm, (prepared, x, at, early))
-        return DCEMState(lstm, memory.close(ring, rows, at, x.write)), output._replace(rows=(x.l, x.v))
+        _, (before, chosen) = jax.lax.scan(play, jax.lax.stop_gradient(state.lstm), (quiet, at, early))
+        found = moments._replace(found=find(chosen))
+        after, e = through_time(DCEM._think, self, before, found if self.asks_h else moments)
+        weights = jax.lax.stop_gradient(jax.vmap(self._weights)(jax.vmap(reset)(before, x.first).h, found))
+        state = DCEMState(jax.tree.map(lambda x: x[-1], after), memory.close(ring, rows, at, x.write))
+        return state, CoreOutput(e, after.h, Reads(weights, chosen.time), (x.l, x.v))
 
     def _rows(self, x: CoreInput) -> tuple[Array, Array]:
         rows = (x.l, x.v)
         return rows if self.config.write_gradient else jax.lax.stop_gradient(rows)
 
-    def _prepare(self, x: CoreInput) -> Prepared:
+    def _prepare(self, x: CoreInput) -> Moment:
         inputs = jnp.concatenate([x.v, x.l], axis=-1)
         query = self.query_x(inputs).reshape(*x.l.shape[:-1], self.config.heads, self.widths[0])
         if self.match:
             query = self.config.query_gain * query + x.l[..., None, :]
-        return Prepared(query, self.latent_x(inputs))
+        return Moment(x.first, x.v, x.l, query, self.latent_x(inputs))
 
     @property
     def asks_h(self) -> bool:
         """Whether what is asked of the memory depends on h."""
         return not self.match or self.config.query_gain != 0
 
-    def _query(self, prepared: Float[Array, "n l"], h: Float[Array, " h"] | None) -> Float[Array, "n l"]:
+    def _query(self, h: Float[Array, " h"] | None, moment: Moment) -> Float[Array, "n l"]:
         if h is None or not self.asks_h:
-            return prepared
+            return moment.query
         gain = self.config.query_gain if self.match else 1.0
-        return prepared + gain * self.query_h(h).reshape(prepared.shape)
+        return moment.query + gain * self.query_h(h).reshape(moment.query.shape)
 
-    def _think(
-        self, lstm: LSTMState, prepared: Prepared, read: Float[Array, " e"], reads: Reads
-    ) -> tuple[LSTMState, CoreOutput]:
-        e = jax.nn.relu(prepared.latent + self.latent_h(lstm.h) + read)
-        lstm = self.cell(lstm, e)
-        return lstm, CoreOutput(e, lstm.h, reads, ())
-
-    def _read(self, table: memory.Table, query: Float[Array, "n l"], x: CoreInput) -> tuple[Float[Array, " e"], Reads]:
-        """What the memory adds to the latent, and where it was read."""
+    def _choose(self, table: memory.Table, h: Float[Array, " h"] | None, moment: Moment) -> memory.Chosen:
         if self.config.skip_present:
-            table = memory.without(table, x.l)
-        recalled = memory.recall(table, query, self.config.k)
-        weights = masked_softmax(self.config.sharpness * recalled.similarity, recalled.valid)
-        memories = weights[..., None] * memory.gather(table, 1, recalled.rows)
-        r = self.aggregation(memories, recalled.valid)
+            table = memory.without(table, moment.l)
+        return memory.choose(table, self._query(h, moment), self.config.k)
+
+    def _find(self, columns: tuple[Array, ...], chosen: memory.Chosen) -> Found:
+        keys, values = (memory.gather(column, chosen.rows) for column in columns)
+        return Found(keys, values, self.aggregation.affinity(values), chosen.valid)
+
+    def _weights(self, h: Float[Array, " h"] | None, moment: Moment) -> Float[Array, "n k"]:
+        """How much of each row is read."""
+        assert moment.found is not None
+        similarity = memory.similarity(self._query(h, moment), moment.found.keys)
+        return masked_softmax(self.config.sharpness * similarity, moment.found.valid)
+
+    def _read(self, h: Float[Array, " h"] | None, moment: Moment) -> Float[Array, " e"]:
+        """What the memory adds to the latent."""
+        assert moment.found is not None
+        weights = self._weights(h, moment)
+        r = self.aggregation(weights, moment.found)
         if not self.match:
-            return self.latent_r(r.reshape(-1)), Reads(weights, recalled.time)
-        seen_before = jnp.sum(memories, axis=1)
-        r = jnp.concatenate([r, x.v * seen_before], axis=-1)
-        latent = self.latent_r(r.reshape(-1))
+            return self.latent_r(r.reshape(-1))
+        seen_before = jnp.einsum("nk,nkv->nv", weights, moment.found.values)
+        latent = self.latent_r(jnp.concatenate([r, moment.v * seen_before], axis=-1).reshape(-1))
         if self.latent_c is not None:
-            latent += self.latent_c(memory.unit(seen_before) @ memory.unit(x.v))
-        return latent, Reads(weights, recalled.time)
+            latent += self.latent_c(memory.unit(seen_before) @ memory.unit(moment.v))
+        return latent
+
+    def _think(self, lstm: LSTMState, moment: Moment) -> tuple[LSTMState, Float[Array, " e"]]:
+        lstm = reset(lstm, moment.first)
+        read = 0.0 if moment.found is None else self._read(lstm.h, moment)
+        e = jax.nn.relu(moment.latent + self.latent_h(lstm.h) + read)
+        return self.cell(lstm, e), e

@@ -89,7 +89,8 @@ class DNC(eqx.Module):
     def _read(self, table: memory.Table, h: Float[Array, " h"]) -> tuple[Float[Array, " r"], Reads]:
         query = self.query(h).reshape(self.config.heads, self.size)
         beta = 1 + jax.nn.softplus(self.strength(h))
-        recalled = memory.recall(table, query, self.config.k)
-        weights = masked_softmax(beta[:, None] * recalled.similarity, recalled.valid)
-        r = jnp.einsum("nk,nkd->nd", weights, memory.gather(table, 0, recalled.rows))
-        return r.reshape(-1), Reads(weights, recalled.time)
+        chosen = memory.choose(table, query, self.config.k)
+        rows = memory.gather(table.columns[0], chosen.rows)
+        weights = masked_softmax(beta[:, None] * memory.similarity(query, rows), chosen.valid)
+        r = jnp.einsum("nk,nkd->nd", weights, rows)
+        return r.reshape(-1), Reads(weights, chosen.time)

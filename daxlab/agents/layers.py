@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray, Shaped
 
 
 def initial_weights(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int, scale: float = 1.0) -> Array:
@@ -56,16 +56,48 @@ class Convolution(eqx.Module):
         self.bias = jnp.zeros(size_out)
         self.stride = stride
 
-    def __call__(self, x: Float[Array, "h w i"]) -> Float[Array, "h2 w2 o"]:
-        """Convolve in the type of x; channels stay last, which is what the GPU's tensor cores read."""
+    def __call__(self, x: Float[Array, "h w i"], fold: int | None = None) -> Float[Array, "h2 w2 o"]:
+        """Convolve in the type of x; channels stay last, which is what the GPU's tensor cores read.
+
+        With `fold` the picture comes and goes folded (`space_to_depth`): x by fold · stride, the result by fold. It is the
+        same convolution from cell to cell, with zeros where a pixel of the one does not reach one of the other. There
+        are fewer, wider pixels; the tensor cores idle over sixteen channels and are quicker with four times the sums.
+        """
+        weight, bias, stride, padding = self.weight, self.bias, self.stride, "SAME"
+        if fold is not None:
+            reach, padding = _reach(weight.shape[0], stride, fold)
+            weight = jnp.einsum("xayk,zbwl,klio->xzabiywo", reach, reach, weight, precision="highest")
+            weight = weight.reshape(*weight.shape[:2], np.prod(weight.shape[2:5]), -1)
+            bias, stride = jnp.tile(bias, fold**2), 1
         y = jax.lax.conv_general_dilated(
-            x[None],
-            self.weight.astype(x.dtype),
-            (self.stride, self.stride),
-            "SAME",
-            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            x[None], weight.astype(x.dtype), (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
         )[0]
-        return y + self.bias.astype(x.dtype)
+        return y + bias.astype(x.dtype)
+
+
+def _reach(kernel: int, stride: int, fold: int) -> tuple[Float[np.ndarray, "x a y k"], list[tuple[int, int]]]:
+    """Along one axis: whether tap k of pixel y of a cell falls on pixel a of the cell that is x cells on; the padding."""
+    size = stride * fold
+    before = (kernel - stride) // 2 if kernel > stride else 0
+    tap = stride * np.arange(fold)[:, None] + np.arange(kernel) - before
+    first, last = tap.min() // size, tap.max() // size
+    cell, pixel = np.ogrid[first : last + 1, :size]
+    reach = tap == (cell * size + pixel)[..., None, None]
+    return reach.astype(np.float32), 2 * [(int(-first), int(last))]
+
+
+def space_to_depth(x: Shaped[Array, "h w c"], block: int) -> Shaped[Array, "h2 w2 c2"]:
+    """Each block × block patch of c channels becomes one pixel of block²·c channels."""
+    h, w, c = x.shape
+    x = x.reshape(h // block, block, w // block, block, c)
+    return x.transpose(0, 2, 1, 3, 4).reshape(h // block, w // block, block**2 * c)
+
+
+def depth_to_space(x: Shaped[Array, "h w c"], block: int) -> Shaped[Array, "h2 w2 c2"]:
+    """Each pixel's block²·c channels become a block × block patch of c channels."""
+    h, w, c = x.shape
+    x = x.reshape(h, w, block, block, c // block**2)
+    return x.transpose(0, 2, 1, 3, 4).reshape(h * block, w * block, c // block**2)
 
 
 class Residual(eqx.Module):
@@ -77,11 +109,11 @@ class Residual(eqx.Module):
         keys = jax.random.split(key, depth)
         self.convolutions = tuple(Convolution(k, channels, channels, kernel) for k in keys)
 
-    def __call__(self, x: Float[Array, "h w c"]) -> Float[Array, "h w c"]:
-        """Apply the block."""
+    def __call__(self, x: Float[Array, "h w c"], fold: int | None = None) -> Float[Array, "h w c"]:
+        """Apply the block, to a folded picture too."""
         y = x
         for convolution in self.convolutions:
-            y = convolution(jax.nn.relu(y))
+            y = convolution(jax.nn.relu(y), fold)
         return x + y
 
 

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from daxlab.agents.config import AgentConfig
 from daxlab.agents.core import CoreInput, CoreOutput, no_reads
 from daxlab.agents.layers import Linear
+from daxlab.agents.recurrence import through_time
 
 
 class LSTMState(NamedTuple):
@@ -84,18 +85,23 @@ class LSTMCore(eqx.Module):
 
     def step(self, state: LSTMState, x: CoreInput) -> tuple[LSTMState, CoreOutput]:
         """One step."""
-        return self._advance(state, (self._prepare(x), x.first))
+        state, e = self._think(state, (self._prepare(x), x.first))
+        return state, CoreOutput(e, state.h, no_reads(), ())
 
     def unroll(self, state: LSTMState, x: CoreInput) -> tuple[LSTMState, CoreOutput]:
         """T steps; what does not depend on h is done for all of them at once."""
-        return jax.lax.scan(lambda *a: self._advance(*a), state, (self._prepare(x), x.first))
+        steps = self._prepare(x), x.first
+        core, start, fixed = jax.lax.stop_gradient((self, state, steps))
+        _, before = jax.lax.scan(lambda state, step: (core._think(state, step)[0], state), start, fixed)
+        after, e = through_time(LSTMCore._think, self, before, steps)
+        reads = jax.tree.map(lambda none: jnp.zeros((len(e), *none.shape), none.dtype), no_reads())
+        return jax.tree.map(lambda x: x[-1], after), CoreOutput(e, after.h, reads, ())
 
     def _prepare(self, x: CoreInput) -> Float[Array, "... e"]:
         return self.latent_x(jnp.concatenate([x.v, x.l], axis=-1))
 
-    def _advance(self, state: LSTMState, step: tuple[Array, Array]) -> tuple[LSTMState, CoreOutput]:
+    def _think(self, state: LSTMState, step: tuple[Array, Array]) -> tuple[LSTMState, Float[Array, " e"]]:
         x_part, first = step
         state = reset(state, first)
         e = jax.nn.relu(x_part + self.latent_h(state.h))
-        state = self.cell(state, e)
-        return state, CoreOutput(e, state.h, no_reads(), ())
+        return self.cell(state, e), e

@@ -69,12 +69,11 @@ class Moments(NamedTuple):
     clock: Int[Array, " t"]
 
 
-class Recalled(NamedTuple):
+class Chosen(NamedTuple):
     """The k most similar rows for each of n queries."""
 
     rows: Int[Array, "n k"]
     valid: Bool[Array, "n k"]
-    similarity: Float[Array, "n k"]
     time: Int[Array, "n k"]
 
 
@@ -187,19 +186,21 @@ def top_k(similarity: Float[Array, "n r"], table: Table, k: int) -> tuple[Int[Ar
     return index, table.visible[index]
 
 
-def recall(table: Table, query: Float[Array, "n d"], k: int) -> Recalled:
-    """For each query the k rows with the most similar keys, and their cosine similarities.
+def choose(table: Table, query: Float[Array, "n d"], k: int) -> Chosen:
+    """For each query the k rows with the most similar keys, by cosine. This has no gradient."""
+    query, keys, inverse = jax.lax.stop_gradient((unit(query), table.columns[0], table.inverse))
+    index, valid = top_k(query @ keys.astype(jnp.float32).T * inverse, table, k)
+    return Chosen(index, valid, jnp.where(valid, table.time[index], -1))
 
-    Which rows are chosen has no gradient; the similarities of those chosen do, and are taken from the gathered rows so
-    that the backward pass never touches the other M − k.
+
+def similarity(query: Float[Array, "n d"], keys: Float[Array, "n k d"]) -> Float[Array, "n k"]:
+    """The cosine of each query with the keys that were chosen for it.
+
+    It has a gradient and is taken from the gathered rows, so that the backward pass never touches the other M − k.
     """
-    query = unit(query)
-    lookup, keys, inverse = jax.lax.stop_gradient((query, table.columns[0], table.inverse))
-    index, valid = top_k(lookup @ keys.astype(jnp.float32).T * inverse, table, k)
-    similarity = jnp.einsum("nd,nkd->nk", query, unit(gather(table, 0, index)))
-    return Recalled(index, valid, similarity, jnp.where(valid, table.time[index], -1))
+    return jnp.einsum("nd,nkd->nk", unit(query), unit(keys))
 
 
-def gather(table: Table, column: int, index: Int[Array, "n k"]) -> Float[Array, "n k d"]:
-    """Rows of one column, as float32."""
-    return table.columns[column][index].astype(jnp.float32)
+def gather(column: Float[Array, "r d"], index: Int[Array, "n k"]) -> Float[Array, "n k d"]:
+    """Rows of a column, as float32."""
+    return column[index].astype(jnp.float32)

@@ -9,16 +9,9 @@ from jax import Array
 from jaxtyping import Float, PRNGKeyArray
 
 from daxlab.agents.config import LanguageConfig, VisionConfig
-from daxlab.agents.layers import Convolution, Linear, Residual
+from daxlab.agents.layers import Convolution, Linear, Residual, depth_to_space
 from daxlab.agents.lstm import LSTMCell
-from daxlab.agents.vision import section_sizes
-
-
-def depth_to_space(x: Float[Array, "h w c"], block: int) -> Float[Array, "h2 w2 c2"]:
-    """Each pixel's block²·c channels become a block × block patch of c channels."""
-    h, w, c = x.shape
-    x = x.reshape(h, w, block, block, c // block**2)
-    return x.transpose(0, 2, 1, 3, 4).reshape(h * block, w * block, c // block**2)
+from daxlab.agents.vision import FOLD, is_folded, section_sizes
 
 
 class ImageDecoder(eqx.Module):
@@ -31,8 +24,7 @@ class ImageDecoder(eqx.Module):
     embed: Linear
     sections: tuple[tuple[tuple[Residual, ...], Convolution], ...]
     sizes: tuple[tuple[int, int], ...] = eqx.field(static=True)
-    strides: tuple[int, ...] = eqx.field(static=True)
-    dtype: str = eqx.field(static=True)
+    config: VisionConfig = eqx.field(static=True)
 
     def __init__(self, key: PRNGKeyArray, config: VisionConfig, latent: int, height: int, width: int) -> None:
         keys = iter(jax.random.split(key, 1 + sum(config.blocks) + len(config.blocks)))
@@ -48,17 +40,23 @@ class ImageDecoder(eqx.Module):
             sections.append((residuals, Convolution(next(keys), channels, out * stride**2, config.kernel)))
         self.sections = tuple(sections)
         self.sizes = tuple(reversed(sizes))
-        self.strides = tuple(reversed(config.strides))
-        self.dtype = config.dtype
+        self.config = config
 
     def __call__(self, e: Float[Array, " e"]) -> Float[Array, "h w 3"]:
         """Logits: the sigmoid of each is the brightness of its pixel and colour."""
         h, w = self.sizes[0]
-        x = self.embed(e).reshape(h, w, -1).astype(self.dtype)
-        for (residuals, convolution), stride, (h, w) in zip(self.sections, self.strides, self.sizes[1:], strict=True):
+        x = self.embed(e).reshape(h, w, -1).astype(self.config.dtype)
+        folded = is_folded(self.config, *self.sizes[-1])
+        last = len(self.sections) - 1
+        for i, (residuals, convolution) in enumerate(self.sections):
+            fold = FOLD if folded and i == last else None
             for residual in residuals:
-                x = residual(x)
-            x = depth_to_space(convolution(jax.nn.relu(x)), stride)[:h, :w]
+                x = residual(x, fold)
+            x = convolution(jax.nn.relu(x), fold)
+            x = x if fold is None else depth_to_space(x, fold)
+            h, w = self.sizes[i + 1]
+            # What the last section wants folded is not unfolded first.
+            x = x if folded and i == last - 1 else depth_to_space(x, self.config.strides[last - i])[:h, :w]
         return x.astype(jnp.float32)
 
 
