@@ -74,8 +74,8 @@ class Aggregation(eqx.Module):
         self.value = Linear(k_value, inputs, value, bias=False)
 
     def affinity(self, memories: Float[Array, "n k v"]) -> Float[Array, "n k k"]:
-        """The scores before the memories are weighted."""
-        return jnp.einsum("nid,njd->nij", self.query(memories), self.key(memories))
+        """The scores before the memories are weighted. W_q W_kᵀ is one matrix, and small."""
+        return jnp.einsum("niv,njv->nij", memories @ (self.query.weight @ self.key.weight.T), memories)
 
     def __call__(self, weights: Float[Array, "n k"], found: Found) -> Float[Array, "n r"]:
         """Aggregate the memories of each head. W m̂^j = ŝ^j W m^j; W_v is applied once, to the sum."""

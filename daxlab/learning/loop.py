@@ -126,7 +126,7 @@ def act(
 ) -> tuple[Actor, Trajectory, Sums]:
     """Play one unroll in every room."""
 
-    def step(actor: Actor, key: Array) -> tuple[Actor, tuple[Trajectory, Sums]]:
+    def step(actor: Actor, key: Array) -> tuple[Actor, Trajectory, Sums]:
         now = actor.now
         observation = Observation(*now.observation)
         memory, output = jax.vmap(agent.step)(actor.memory, observation, now.first)
@@ -144,9 +144,17 @@ def act(
         told |= {"steps": jnp.ones(rooms.count), "intrinsic": intrinsic}
         states, after = rooms.step(actor.rooms, action)
         notes = rooms.map(take_notes, states, actor.notes)
-        return Actor(states, after, memory, notes, averages), (seen, add_up(rooms.levels, rooms.level_of, told))
+        return Actor(states, after, memory, notes, averages), seen, add_up(rooms.levels, rooms.level_of, told)
 
-    actor, (steps, told) = jax.lax.scan(step, actor, jax.random.split(key, config.unroll))
+    def play(carry: tuple[Actor, Trajectory], now: tuple[Array, Array]) -> tuple[tuple[Actor, Trajectory], Sums]:
+        actor, seen, told = step(carry[0], now[1])
+        return (actor, _put(carry[1], now[0], seen)), told
+
+    # Written into place step by step: what a scan gives would have to be copied to put the unroll's end behind it.
+    shapes = jax.eval_shape(step, actor, key)[1]
+    record = jax.tree.map(lambda x: jnp.zeros((config.unroll + 1, *x.shape), x.dtype), shapes)
+    times = jnp.arange(config.unroll), jax.random.split(key, config.unroll)
+    (actor, record), told = jax.lax.scan(play, (actor, record), times)
     # The unroll's end bootstraps the value; nothing is done there yet.
     end = actor.now
     observation = Observation(*end.observation)
@@ -154,10 +162,13 @@ def act(
     if config.agent.novelty.enabled:
         output = jax.vmap(agent.step)(actor.memory, observation, end.first)[1]
         intrinsic = _intrinsic(agent, actor, output.rows, axis)[0]
-    nothing = jax.tree.map(lambda x: jnp.zeros_like(x[0]), (steps.action, steps.logits))
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), (shapes.action, shapes.logits))
     final = Trajectory(observation, end.first, end.reward + intrinsic, end.discount * config.loss.discount, *nothing)
-    trajectory = jax.tree.map(lambda xs, x: jnp.concatenate([xs, x[None]]), steps, final)
-    return actor, trajectory, sum_over(jax.tree.map(jnp.sum, told), axis)
+    return actor, _put(record, config.unroll, final), sum_over(jax.tree.map(jnp.sum, told), axis)
+
+
+def _put(record: Trajectory, time: int | Array, seen: Trajectory) -> Trajectory:
+    return jax.tree.map(lambda all_steps, now: all_steps.at[time].set(now), record, seen)
 
 
 def choose(
