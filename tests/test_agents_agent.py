@@ -17,7 +17,7 @@ from daxlab.agents.config import AgentConfig, LanguageConfig, MemoryConfig, Nove
 from daxlab.agents.language import Language
 from daxlab.agents.layers import depth_to_space
 from daxlab.agents.standardise import Statistics, initial_statistics, standardise, update_statistics
-from daxlab.agents.vision import Fovea, Vision
+from daxlab.agents.vision import Fovea, Vision, fovea_pixels
 from daxlab.errors import DaxlabError
 
 ACTIONS, WORDS, TEXT, H, W, T = 5, 9, 4, 7, 6, 9
@@ -186,6 +186,26 @@ def test_the_fovea_of_one_colour_is_how_far_that_colour_is_beyond_each_units_thr
         wanted = np.maximum((np.array(colour) / 127.5 - 1) @ np.asarray(fovea.colours) - fovea.threshold, 0)
         np.testing.assert_allclose(fovea(rgb), np.sqrt(wanted + 1e-4) if root else wanted, atol=1e-5)
         assert 0 < (wanted > 0).sum() < 40
+
+
+def test_a_foveas_gradient_is_that_of_units_that_answer_from_their_threshold_on():
+    config = VisionConfig(fovea=20, fovea_stride=2)
+    fovea = Fovea(jax.random.key(1), config)
+    rgb = np.random.default_rng(0).integers(0, 256, (30, 40, 3)).astype(np.uint8)
+    weight = np.float32(np.random.default_rng(1).normal(size=20))
+
+    def by_hand(fovea):
+        half, stride = fovea_pixels(config, 30)
+        x = rgb[15 - half : 15 + half : stride, 20 - half : 20 + half : stride] / np.float32(127.5) - 1
+        far = (np.arange(len(x)) - (len(x) - 1) / 2) * stride / 6
+        bell = np.exp(-(far[:, None] ** 2) - far**2)
+        units = jax.nn.relu(x @ fovea.colours - fovea.threshold)
+        return weight @ jnp.einsum("hw,hwf->f", bell / bell.sum(), units)
+
+    gradient = eqx.filter_grad(lambda fovea: weight @ fovea(rgb))(fovea)
+    for one, other in zip(jax.tree.leaves(gradient), jax.tree.leaves(eqx.filter_grad(by_hand)(fovea)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+        assert np.abs(other).max() > 1e-2
 
 
 @pytest.mark.parametrize("fovea", [-1, 6, 7])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daxlab.agents import layers
 from daxlab.agents.config import VisionConfig
 from daxlab.agents.layers import Convolution, Residual, depth_to_space, space_to_depth
 from daxlab.agents.reconstruction import ImageDecoder
@@ -95,3 +96,12 @@ def test_what_cannot_be_folded_is_not(monkeypatch, config, height):
 def test_the_papers_picture_is_folded_on_a_gpu(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert is_folded(VisionConfig(), 72, 96)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_small_pictures_convolution_is_one_matrix(monkeypatch, stride):
+    convolution, x = Convolution(jax.random.key(0), 4, 3, 3, stride), numbers(5, 6, 4)
+    assert x.size <= layers.FEW
+    small = convolution(x)
+    monkeypatch.setattr(layers, "FEW", 0)
+    np.testing.assert_allclose(small, convolution(x), rtol=1e-4, atol=1e-5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -59,31 +61,46 @@ class Convolution(eqx.Module):
     def __call__(self, x: Float[Array, "h w i"], fold: int | None = None) -> Float[Array, "h2 w2 o"]:
         """Convolve in the type of x; channels stay last, which is what the GPU's tensor cores read.
 
-        With `fold` the picture comes and goes folded (`space_to_depth`): x by fold · stride, the result by fold. It is the
-        same convolution from cell to cell, with zeros where a pixel of the one does not reach one of the other. There
-        are fewer, wider pixels; the tensor cores idle over sixteen channels and are quicker with four times the sums.
+        With `fold` the picture comes and goes folded (`space_to_depth`): x by fold · stride, the result by fold. It is
+        the same convolution from cell to cell, with zeros where a pixel of the one does not reach one of the other.
+        Tensor cores idle over sixteen channels, and are quicker with four times the sums over wider pixels.
         """
-        weight, bias, stride, padding = self.weight, self.bias, self.stride, "SAME"
+        weight, bias = self.weight.astype(x.dtype), self.bias.astype(x.dtype)
         if fold is not None:
-            reach, padding = _reach(weight.shape[0], stride, fold)
-            weight = jnp.einsum("xayk,zbwl,klio->xzabiywo", reach, reach, weight, precision="highest")
-            weight = weight.reshape(*weight.shape[:2], np.prod(weight.shape[2:5]), -1)
-            bias, stride = jnp.tile(bias, fold**2), 1
-        y = jax.lax.conv_general_dilated(
-            x[None], weight.astype(x.dtype), (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )[0]
-        return y + bias.astype(x.dtype)
+            weight, padding = _folded(self.weight, self.stride, fold)
+            return _convolve(x[None], weight.astype(x.dtype), 1, padding)[0] + jnp.tile(bias, fold**2)
+        if x.size > FEW:
+            return _convolve(x[None], weight, self.stride, "SAME")[0] + bias
+        # A small picture is multiplied by one matrix: libraries of convolutions are slow where most of it is padding.
+        matrix = _convolve(jnp.eye(x.size, dtype=x.dtype).reshape(-1, *x.shape), weight, self.stride, "SAME")
+        return jnp.tensordot(x.reshape(-1), matrix, 1) + bias
 
 
-def _reach(kernel: int, stride: int, fold: int) -> tuple[Float[np.ndarray, "x a y k"], list[tuple[int, int]]]:
-    """Along one axis: whether tap k of pixel y of a cell falls on pixel a of the cell that is x cells on; the padding."""
+FEW = 256
+"""Numbers of a picture up to which a convolution of it is done as one matrix."""
+
+
+def _convolve(x: Array, weight: Array, stride: int, padding: str | Sequence[tuple[int, int]]) -> Array:
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=numbers)
+
+
+def _folded(weight: Array, stride: int, fold: int) -> tuple[Array, list[tuple[int, int]]]:
+    """The weights from cell to cell, and the padding in cells."""
+    reach, padding = _reach(weight.shape[0], stride, fold)
+    weight = jnp.einsum("xayk,zbwl,klio->xzabiywo", reach, reach, weight, precision="highest")
+    return weight.reshape(*weight.shape[:2], np.prod(weight.shape[2:5]), -1), 2 * [padding]
+
+
+def _reach(kernel: int, stride: int, fold: int) -> tuple[Float[np.ndarray, "x a y k"], tuple[int, int]]:
+    """Along one axis: whether tap k of pixel y of a cell falls on pixel a of the cell x cells on; and the padding."""
     size = stride * fold
     before = (kernel - stride) // 2 if kernel > stride else 0
     tap = stride * np.arange(fold)[:, None] + np.arange(kernel) - before
     first, last = tap.min() // size, tap.max() // size
     cell, pixel = np.ogrid[first : last + 1, :size]
     reach = tap == (cell * size + pixel)[..., None, None]
-    return reach.astype(np.float32), 2 * [(int(-first), int(last))]
+    return reach.astype(np.float32), (int(-first), int(last))
 
 
 def space_to_depth(x: Shaped[Array, "h w c"], block: int) -> Shaped[Array, "h2 w2 c2"]:

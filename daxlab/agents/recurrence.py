@@ -1,7 +1,7 @@
-"""Backpropagation through time with as little as possible inside of its loops, where a GPU does hardly anything at once.
+"""Backpropagation through time with as little as possible inside of its loops, where a GPU is mostly idle.
 
-A scan's gradient, as JAX takes it, keeps every intermediate result of every step, one by one, and adds to the gradient of
-every weight at every step. Here a first scan only finds the states h_{t-1}. With them known all steps are done again
+A scan's gradient, as JAX takes it, keeps every intermediate result of every step, one by one, and adds to the gradient
+of every weight at every step. Here a first scan only finds the states h_{t-1}. With them known all steps are done again
 side by side, and that is what is learned from. Only what the loss feels of h_t through later steps needs a loop:
 
     λ_t = ∂L/∂h_t + (∂h_{t+1}/∂h_t)ᵀ λ_{t+1} + (∂y_{t+1}/∂h_t)ᵀ ∂L/∂y_{t+1}

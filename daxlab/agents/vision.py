@@ -73,12 +73,17 @@ class Fovea(eqx.Module):
         half, stride = fovea_pixels(self.config, height)
         top, left = max(0, height // 2 - half), max(0, width // 2 - half)
         middle = rgb[top : top + 2 * half : stride, left : left + 2 * half : stride]
-        x = middle.astype(jnp.float32) / 127.5 - 1
         spread = self.config.fovea_width * height
-        rows, columns = (jnp.exp(-(((np.arange(n) - (n - 1) / 2) * stride / spread) ** 2)) for n in x.shape[:2])
-        bell = rows[:, None] * columns
-        units = jax.nn.relu(x @ self.colours - self.threshold)
-        told = jnp.einsum("hw,hwf->f", bell / jnp.sum(bell), units)
+        rows, columns = (np.exp(-(((np.arange(n) - (n - 1) / 2) * stride / spread) ** 2)) for n in middle.shape[:2])
+        bell = (rows[:, None] * columns).reshape(-1, 1) / np.sum(rows[:, None] * columns)
+        # The threshold is one more colour, of which every pixel has -1. Where a unit answers at all it is linear in
+        # these: what is seen of each there is all that the unit tells, and all that its gradient needs.
+        x = jnp.pad(middle.reshape(-1, 3).astype(jnp.float32) / 127.5 - 1, ((0, 0), (0, 1)), constant_values=-1.0)
+        units = jnp.concatenate([self.colours, self.threshold[None]])
+        fixed = jax.lax.stop_gradient(units)
+        level = sum(x[:, i, None] * fixed[i] for i in range(4))
+        lit = jnp.where(level > 0, np.float32(bell), 0.0)
+        told = jnp.sum(units * jnp.sum(lit[:, None] * x[:, :, None], axis=0), axis=0)
         return jnp.sqrt(told + LEAST) if self.config.fovea_root else told
 
 

@@ -165,9 +165,10 @@ def dcem(config: AgentConfig, length: int) -> list[Layer]:
         *lookup(config, l, rows, length),
         *([Layer(2 * rows * l, 0, gradients=0)] if memory.skip_present else []),
         product(n, l, k),
-        linear(v, memory.query, rows=n * k, bias=False),
-        linear(v, memory.query, rows=n * k, bias=False),
-        product(n * k, memory.query, k),
+        # W_q and W_k are multiplied with each other first.
+        Layer(2 * v * memory.query * v, 0, 2 * v * memory.query, once=True),
+        Layer(2 * n * k * v * v, FLOAT * 2 * n * k * v),
+        product(n * k, v, k),
         product(n, k, v),
         linear(v, memory.value, rows=n, bias=False),
         linear(n * (memory.value + v * match), config.latent, bias=False),

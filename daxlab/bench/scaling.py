@@ -31,6 +31,7 @@ ROOMS = (256, 512, 1024, 2048, 4096, 8192)
 UNROLLS = (16, 32, 64, 128)
 MINIBATCHES = (32, 64, 128, 256, 512)
 MEMORIES = (100, 1024)
+FRACTIONS = (0.25, 1.0)
 OBJECTS = (1, 3, 6, 12)
 
 
@@ -46,7 +47,8 @@ class Point(NamedTuple):
 
 def base() -> TrainConfig:
     """The paper's agent as one GPU likes it: what all lines of the table differ from in one thing."""
-    return change(preset("paper"), agent__vision__dtype="bfloat16", rooms=2048, unroll=64, minibatch=128)
+    options = {"agent__vision__dtype": "bfloat16", "decode_fraction": 0.25}
+    return change(preset("paper"), rooms=2048, unroll=64, minibatch=128, **options)
 
 
 def points(config: TrainConfig) -> list[Point]:
@@ -57,15 +59,16 @@ def points(config: TrainConfig) -> list[Point]:
         Point("base", config, MODES, config.spec),
         *(Point(name, each, ("acting", "learning"), each.spec) for name, each in others),
         *_changed("memory", config, "agent__memory__size", MEMORIES, ("acting", "learning")),
-        *_changed("rooms", config, "rooms", ROOMS, ("pixels", "acting", "learning")),
+        *_changed("rooms", config, "rooms", ROOMS, ("learning",)),
         *_changed("minibatch", config, "minibatch", MINIBATCHES, ("learning",)),
         *_changed("unroll", config, "unroll", UNROLLS, ("learning",)),
+        *_changed("decoded", config, "decode_fraction", FRACTIONS, ("learning",)),
         *(Point(name, config, ("pixels",), level) for name, level in worlds(config.spec)),
     ]
 
 
 def _changed(
-    name: str, config: TrainConfig, field: str, values: tuple[int, ...], modes: tuple[str, ...]
+    name: str, config: TrainConfig, field: str, values: tuple[float, ...], modes: tuple[str, ...]
 ) -> Iterator[Point]:
     """The config with one field at each of the values that it does not have already and that fit its others."""
     for value in values:
