@@ -16,7 +16,7 @@ import numpy as np
 
 from daxlab.bench.train import MODES
 
-SWEEPS = ("agent", "memory", "rooms", "minibatch", "unroll", "objects", "triangles")
+SWEEPS = ("agent", "memory", "rooms", "minibatch", "unroll", "decoded", "objects", "triangles")
 """What the lines differ in; each sweep includes the base."""
 
 Line = dict[str, Any]

@@ -181,6 +181,7 @@ def _describe(point: Point) -> dict[str, Any]:
         "rooms": config.rooms,
         "unroll": config.unroll,
         "minibatch": config.minibatch,
+        "decoded": config.decode_fraction,
         "objects": level.num_objects,
         "triangles": round(float(np.mean(faces)) * level.num_objects),
         "modes": {},
