@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import jax
@@ -19,6 +20,11 @@ KEEP_FROM = 0.0
 BRIEF = {"xla_backend_optimization_level": 1, "xla_llvm_disable_expensive_passes": True}
 """`compiler_options` of `jax.jit` for a program that runs for seconds only: a CPU compiles it in 0.6 of the time, and
 it runs for 1.5 times as long (both actors on a level with putting)."""
+BRIEFEST = BRIEF | {"xla_backend_optimization_level": 0}
+"""Of one room that somebody waits to see: its start compiles in 0.3 of `BRIEF`'s time and runs as long."""
+if version("jaxlib").startswith("0.10."):
+    # XLA refuses an option that it does not know, and this one need not outlive the version it was seen in.
+    BRIEFEST["xla_cpu_use_fusion_emitters"] = False
 
 
 def enable_cache() -> Path | None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -177,6 +179,32 @@ def test_numpy_entry_point(bank: Bank) -> None:
     np.testing.assert_array_equal(batch, jax.vmap(lambda s: render(s, bank=bank, backend="cpu"))(scenes))
     single = cpu.draw(*(np.asarray(a[1]) for a in scenes), 96, 72, bank)
     np.testing.assert_array_equal(single, batch[1])
+
+
+@pytest.mark.parametrize(("width", "height"), [(96, 72), (7, 5)])
+def test_a_picture_stays_in_its_bytes_whatever_the_numbers(bank: Bank, monkeypatch, width: int, height: int) -> None:
+    scenes = Scene(*(np.array(a) for a in random_scenes(9, 6)))
+    scenes.eye[1], scenes.look[2], scenes.position[3, 0], scenes.rotation[3, 1] = np.nan, np.inf, np.inf, 1e30
+    scenes.mesh[4], scenes.decor[4] = (-7, 2**30, 1), -3
+    around, inside = np.full(2**17, 77, np.uint8), slice(4096, 4096 + 4 * height * width * 3)
+    # The middle four of six rooms, so that those beside them are guarded too.
+    some = jax.tree.map(lambda a: a[1:5], scenes)
+    monkeypatch.setattr(cpu.np, "empty", lambda shape, kind: around[inside].reshape(shape))
+    drawn = cpu.draw_scene(some, setup.table(bank), width, height)
+    assert np.shares_memory(drawn, around)
+    assert (np.delete(around, np.r_[inside]) == 77).all()
+
+
+def test_numba_compiles_nothing_but_our_own_functions(tmp_path: Path) -> None:
+    # A person waits for it at the first start: its own functions for arrays, min and max would take as long again.
+    code = (
+        "from numba.core import event; from daxlab.render import ffi; heard = event.RecordingListener(); "
+        "event.register('numba:compile', heard); ffi.register(); "
+        "print(*(e.data['dispatcher'].py_func.__module__ for _, e in heard.buffer))"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert set(told.stdout.split()) == {"daxlab.render.raster", "daxlab.render.ffi"}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,13 +24,15 @@ from daxlab.levels.env import Env
 from daxlab.levels.episode import RIGHT, WRONG
 from daxlab.levels.vocabulary import WORDS
 from daxlab.viewer import recollection, whatif
+from daxlab.viewer.film import rules
+from daxlab.viewer.frame import first_keys
 from daxlab.viewer.human import Scores
-from daxlab.viewer.offers import YOU, Offers
+from daxlab.viewer.offers import DEFAULT_LEVEL, YOU, Offers
 from daxlab.viewer.programs import Programs, Wait
-from daxlab.viewer.session import Session
+from daxlab.viewer.session import MOST_SEED, Session
 from daxlab.viewer.thinking import record
 from daxlab.world.control import ACTIONS, action_table, controls, spoken
-from tests.small import DESK, small
+from tests.small import DESK, THOROUGH, small
 
 SEED = 4
 
@@ -309,6 +312,45 @@ def test_a_run_without_a_checkpoint_is_waited_for(tmp_path):
     offers = Offers(str(tmp_path / "young")).checked()
     with pytest.raises(Wait, match="first checkpoint of young"):
         offers.weights(offers.actor)
+
+
+def test_a_weights_file_is_read_once_until_it_is_another(tmp_path, monkeypatch):
+    path, read = tmp_path / "mine.safetensors", []
+    load = checkpoint.load
+    monkeypatch.setattr(checkpoint, "load", lambda path: (read.append(path), load(path))[1])
+    offers = Offers(str(path), None, 0, tmp_path)
+    for level in (DESK, DEFAULT_LEVEL):
+        config = replace(small("dcem_match"), level=level)
+        checkpoint.export(checkpoint.tensors_of(Saved(agent())), config, 1, path)
+        assert {offers.env(None, path).level.name for _ in range(5)} == {level}
+    assert read == [path, path]
+
+
+@pytest.mark.parametrize("seed", [0, SEED, MOST_SEED])
+def test_the_keys_of_an_episode_are_those_of_an_evaluation(seed):
+    key = jax.random.split(jax.random.key(seed), 1)[0]
+    np.testing.assert_array_equal(first_keys(seed), jax.random.key_data(jax.random.split(key)))
+
+
+def test_the_first_picture_is_there_before_the_agent_and_stays_as_it_is(run):
+    session = Session(Programs(), Offers(str(run), DESK, SEED, None))
+    ready(session.choose)
+    first = session.tell(fresh=True)
+    assert first["pending"]
+    assert first["mind"] is None
+    play(session, 3).seek(0)
+    later = ready(session.tell, fresh=True)
+    assert later["mind"] is not None
+    assert later["view"] == first["view"]
+    assert later["pictures"] == first["pictures"]
+
+
+def test_a_room_is_the_same_however_briefly_its_start_was_compiled():
+    level, (key, _) = registry.get(DESK), first_keys(SEED)
+    starts = rules(level).start, jax.jit(Env(level).start, compiler_options=THOROUGH)
+    brief, thorough = (jax.tree.leaves(start(key)) for start in starts)
+    for one, other in zip(brief, thorough, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_runs_in_the_folder_are_offered_and_nothing_else(run, tmp_path):

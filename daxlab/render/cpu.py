@@ -11,11 +11,14 @@ from jax import Array
 from jaxtyping import UInt8
 
 from daxlab.assets.mesh import Bank
-from daxlab.render import ffi, raster, setup
+from daxlab.render import ffi, setup
 from daxlab.render.scene import Scene
 
 TYPES = Scene(np.float32, np.float32, np.int32, np.float32, np.float32, np.float32, np.int32)  # type: ignore[arg-type]
 RANKS = Scene(1, 2, 1, 2, 3, 1, 0)  # type: ignore[arg-type]
+_SCALARS = (setup.TAN, setup.NEAR, setup.FACING, setup.AMBIENT, setup.KEY_STRENGTH, setup.FILL_STRENGTH, setup.SHADOW)
+LAW = np.array([*_SCALARS, *setup.KEY, *setup.FILL], np.float32)
+"""The constants of `setup`, handed over at run time because Numba's cache on disk notices changes of `raster` only."""
 
 
 def draw_batch(scene: Scene, table: setup.Table, width: int, height: int) -> UInt8[Array, "b height width 3"]:
@@ -23,7 +26,7 @@ def draw_batch(scene: Scene, table: setup.Table, width: int, height: int) -> UIn
     ffi.register()
     call = jax.ffi.ffi_call(ffi.TARGET, jax.ShapeDtypeStruct((scene.eye.shape[0], height, width, 3), jnp.uint8))
     rooms = (jnp.asarray(a, kind) for a, kind in zip(scene, TYPES, strict=True))
-    return call(*rooms, table.rows, table.size, table.faces, setup.PALETTES, raster.LAW)
+    return call(*rooms, table.rows, table.size, table.faces, setup.PALETTES, LAW)
 
 
 def draw(
@@ -40,7 +43,7 @@ def draw_scene(scene: Scene, table: setup.Table, width: int, height: int) -> UIn
     batch = given[0].shape[:-1]
     rooms = int(np.prod(batch))
     out = np.empty((*batch, height, width, 3), np.uint8)
-    arrays = [*given, table.rows, table.size, table.faces, setup.PALETTES, raster.LAW, out]
+    arrays = [*given, table.rows, table.size, table.faces, setup.PALETTES, LAW, out]
     sizes = [rooms, given[2].shape[-1], width, height, len(table.faces), len(setup.PALETTES)]
     job = np.array([*sizes, *(a.ctypes.data for a in arrays)], np.intp)
     ffi.kernel().ctypes(0, rooms, job.ctypes.data)

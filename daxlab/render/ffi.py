@@ -16,13 +16,12 @@ from typing import Any
 
 import jax
 import numba
-import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 
 from daxlab.render import raster
-from daxlab.render.raster import carray, intrinsic, njit
+from daxlab.render.intrinsics import exact, external, free, intrinsic, malloc, smaller, words
 
 cfunc: Any = numba.cfunc
 
@@ -32,30 +31,13 @@ METADATA, EXECUTE = 1, 3
 SHARE = 4
 """Rooms a thread takes at a time: enough to spread the cost of a take, few enough that all end together."""
 
-# Words behind those of a job: rooms taken, rooms drawn, threads that still hold the job.
-TAKEN, DRAWN, HOLDERS = (8 * (raster.JOB + i) for i in range(3))
+# Words behind those of a job: rooms taken, rooms drawn, threads that still hold the job; what XLA's pool is asked (five
+# words) and how many threads it says it has.
+TAKEN, DRAWN, HOLDERS, REQUEST, THREADS, SIZE = (8 * (raster.JOB + i) for i in (0, 1, 2, 3, 8, 9))
 
 word = types.intp
 
-
-def _external(name: str, argument_count: int) -> Any:
-    """A C function of this process, called by name on words."""
-
-    def build(typing: Any, *arguments: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            kind = context.get_value_type(word)
-            function_type = ir.FunctionType(kind, [kind] * argument_count)
-            return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), values)
-
-        return word(*[word] * argument_count), generate
-
-    if argument_count:
-        return intrinsic(lambda typing, argument: build(typing, argument))
-    return intrinsic(lambda typing: build(typing))
-
-
-_malloc, _free = _external("malloc", 1), _external("free", 1)
-_give_way = _external("SwitchToThread" if sys.platform == "win32" else "sched_yield", 0)
+_give_way = external("SwitchToThread" if sys.platform == "win32" else "sched_yield", 0)
 
 
 @intrinsic
@@ -82,14 +64,6 @@ def _add(typing: Any, address: Any, amount: Any) -> Any:
     return word(word, word), generate
 
 
-_pointer = raster.pointer(word)
-
-
-@njit
-def _words(address: int, count: int) -> Any:
-    return carray(_pointer(address), count)
-
-
 @functools.cache
 def kernel() -> Any:
     """The compiled `raster.draw_job`, from the cache on disk where there is a place for one."""
@@ -106,22 +80,22 @@ def register() -> None:
     # Called by address: linking the kernel in would compile all of it again.
     draw_job = kernel().address
 
-    @njit
+    @exact
     def work(job: int) -> None:
         """Take rooms and draw them until none is left."""
-        rooms = _words(job, raster.JOB)[raster.ROOMS]
+        rooms = words(job)[raster.ROOMS]
         while True:
             first = _add(job + TAKEN, SHARE)
             if first >= rooms:
                 return
-            last = min(first + SHARE, rooms)
+            last = smaller(first + SHARE, rooms)
             _call(draw_job, (first, last, job))
             _add(job + DRAWN, last - first)
 
-    @njit
+    @exact
     def leave(job: int) -> None:
         if _add(job + HOLDERS, -1) == 1:
-            _free(job)
+            free(job)
 
     @cfunc(types.void(word))
     def helper(job: int) -> None:
@@ -130,47 +104,47 @@ def register() -> None:
 
     helper_address = helper.address
 
-    @njit
+    @exact
     def call_helpers(frame: Any, job: int, wanted: int) -> None:
         """Queue helpers on XLA's pool, one for each of its threads but this one, none if it has no pool."""
-        api = _words(frame[2], 19)
-        threads, request = np.zeros(1, np.intp), np.zeros(5, np.intp)
-        request[0], request[2], request[3] = 32, frame[3], threads.ctypes.data
-        if _call(api[18], (request.ctypes.data,)) != 0:
+        api = words(frame[2])
+        request, threads = words(job + REQUEST), words(job + THREADS)
+        request[0], request[1], request[2], request[3], threads[0] = 32, 0, frame[3], job + THREADS, 0
+        if _call(api[18], (job + REQUEST,)) != 0:
             return
-        for _ in range(min(threads[0] - 1, wanted)):
+        for _ in range(smaller(threads[0] - 1, wanted)):
             _add(job + HOLDERS, 1)
-            request[0], request[2], request[3], request[4] = 40, frame[3], helper_address, job
-            if _call(api[17], (request.ctypes.data,)) != 0:
+            request[0], request[3], request[4] = 40, helper_address, job
+            if _call(api[17], (job + REQUEST,)) != 0:
                 _add(job + HOLDERS, -1)
                 return
 
-    @njit
+    @exact
     def new_job(frame: Any, shape: Any, out: int) -> int:
-        address = _malloc(8 * (raster.JOB + 3))
-        job, arguments = _words(address, raster.JOB + 3), _words(frame[9], raster.INPUTS)
+        address = malloc(SIZE)
+        job, arguments = words(address), words(frame[9])
         job[raster.ROOMS], job[raster.HEIGHT], job[raster.WIDTH] = shape[0], shape[1], shape[2]
         for i in range(raster.INPUTS):
-            job[raster.POINTERS + i] = _words(arguments[i], 6)[3]
+            job[raster.POINTERS + i] = words(arguments[i])[3]
         job[raster.POINTERS + raster.INPUTS] = out
-        job[raster.THINGS] = _words(_words(arguments[2], 6)[5], 2)[1]
-        job[raster.MESHES] = _words(_words(arguments[9], 6)[5], 1)[0]
-        job[raster.PALETTES] = _words(_words(arguments[10], 6)[5], 1)[0]
+        job[raster.THINGS] = words(words(arguments[2])[5])[1]
+        job[raster.MESHES] = words(words(arguments[9])[5])[0]
+        job[raster.PALETTES] = words(words(arguments[10])[5])[0]
         job[raster.JOB], job[raster.JOB + 1], job[raster.JOB + 2] = 0, 0, 1
         return address
 
     @cfunc(word(word))
     def handler(address: int) -> int:
-        frame = _words(address, 15)
+        frame = words(address)
         if frame[1] != 0:
-            extension = _words(frame[1], 4)
+            extension = words(frame[1])
             if (extension[1] & 0xFFFFFFFF) == METADATA:
-                _words(extension[3], 4)[3] = API_VERSION
+                words(extension[3])[3] = API_VERSION
                 return 0
         if (frame[4] & 0xFFFFFFFF) != EXECUTE:
             return 0
-        result = _words(_words(frame[14], 1)[0], 6)
-        shape = _words(result[5], 4)
+        result = words(words(frame[14])[0])
+        shape = words(result[5])
         if shape[0] == 0:
             return 0
         job = new_job(frame, shape, result[3])

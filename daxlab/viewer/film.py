@@ -19,7 +19,7 @@ from jax import Array
 from jaxtyping import Float, Int
 from PIL import Image
 
-from daxlab.compilation import BRIEF
+from daxlab.compilation import BRIEFEST
 from daxlab.errors import DaxlabError, unknown
 from daxlab.levels import episode, expert
 from daxlab.levels.env import Env, key_data
@@ -135,15 +135,15 @@ class Rules(NamedTuple):
 @functools.lru_cache(maxsize=8)
 def rules(level: Level) -> Rules:
     """How the level's episodes go."""
-    start = jax.jit(Env(level).start, compiler_options=BRIEF)
-    move = jax.jit(functools.partial(episode.advance, level), compiler_options=BRIEF)
+    start = jax.jit(Env(level).start, compiler_options=BRIEFEST)
+    move = jax.jit(functools.partial(episode.advance, level), compiler_options=BRIEFEST)
     return Rules(start, move, action_table(level.actions))
 
 
 @functools.lru_cache(maxsize=8)
 def script(level: Level, actor: Actor) -> Callable[[Episode], Array]:
     """An actor's action, compiled."""
-    return jax.jit(functools.partial(actor, level), compiler_options=BRIEF)
+    return jax.jit(functools.partial(actor, level), compiler_options=BRIEFEST)
 
 
 @functools.lru_cache(maxsize=8)

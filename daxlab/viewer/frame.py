@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Int, UInt32
 
+from daxlab.compilation import BRIEFEST
 from daxlab.levels.episode import Episode
 from daxlab.viewer.mind import Thought
 from daxlab.viewer.page import Shot
@@ -35,8 +39,13 @@ class Frame:
 
 def first_keys(seed: int) -> tuple[Any, np.ndarray]:
     """Of the room and of the first action, as `daxlab evaluate` and `daxlab film` have them for a trained agent."""
-    room, dice = jax.random.split(jax.random.split(jax.random.key(seed), 1)[0])
-    return np.asarray(jax.random.key_data(room)), np.asarray(jax.random.key_data(dice))
+    room, dice = np.asarray(_first_keys(np.int32(seed)))
+    return room, dice
+
+
+@functools.partial(jax.jit, compiler_options=BRIEFEST)
+def _first_keys(seed: Int[Array, ""]) -> UInt32[Array, "2 2"]:
+    return jax.random.key_data(jax.random.split(jax.random.split(jax.random.key(seed), 1)[0]))
 
 
 def split(dice: np.ndarray) -> Any:

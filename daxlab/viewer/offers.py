@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,7 +69,7 @@ class Offers:
             raise unknown("level", level, self.levels())
         if path is None:
             return Env(level or DEFAULT_LEVEL)
-        config = checkpoint.load(path).config
+        config = _config(path, path.stat().st_mtime_ns if path.exists() else 0)
         home = Env(config.spec)
         env = home if level is None else Env(level, width=home.width, height=home.height)
         _check(env.level, config)
@@ -89,6 +90,12 @@ class Offers:
 
 
 DEFAULT_LEVEL = "architecture_comparison/fast_map_three_objs"
+
+
+@functools.lru_cache(maxsize=8)
+def _config(path: Path, changed: int) -> TrainConfig:
+    """Of a trained agent, read once: a page that waits asks four times a second, and all of the file is checked."""
+    return checkpoint.load(path).config
 
 
 def _check(level: Level, config: TrainConfig) -> None:

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from daxlab.agents.agent import Agent
-from daxlab.compilation import BRIEF
+from daxlab.compilation import BRIEFEST
 from daxlab.learning.evaluate import Trained, load_agent
 from daxlab.levels.env import Env
 from daxlab.levels.episode import Episode, start
@@ -123,7 +123,7 @@ class Programs:
 
 def _stage(level: Level) -> Stage:
     begin = rules(level).start
-    show = jax.jit(functools.partial(showing, Env(level)), compiler_options=BRIEF)
+    show = jax.jit(functools.partial(showing, Env(level)), compiler_options=BRIEFEST)
     show(jax.device_get(begin(np.zeros(2, np.uint32))))
     return Stage(lambda key: jax.device_get(begin(key)), lambda state: jax.device_get(show(state)))
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from daxlab.compilation import BRIEF
+from daxlab.compilation import BRIEFEST
 from daxlab.levels.env import Env
 from daxlab.viewer.mind import Thought
 from daxlab.viewer.page import Shot
@@ -46,7 +46,7 @@ def write(path: Path, env: Env, shots: Sequence[Shot], thoughts: Sequence[Though
 def tell(env: Env, shots: Sequence[Shot], thoughts: Sequence[Thought] | None, title: str) -> dict[str, Any]:
     """All that the file shows."""
     level = env.level
-    show = jax.jit(functools.partial(showing, env), compiler_options=BRIEF)
+    show = jax.jit(functools.partial(showing, env), compiler_options=BRIEFEST)
     size = SHORT if len(shots) <= MOST_SHORT else LONG
     pictures: dict[str, str] = {}
     frames: list[dict[str, Any]] = []
