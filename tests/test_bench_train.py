@@ -240,12 +240,15 @@ def test_growth_and_tables_of_made_up_figures(tmp_path):
         return {"name": name, "rooms": rooms, "unroll": 1, "minibatch": 1, "modes": {"pixels": row}}
 
     lines = [line("rooms 4", 4, 9.0), line("base", 2, 3.0), line("rooms 1", 1, 1.0)]
+    # What only the base was timed with has no column, and its memory does not count.
+    lines[1]["modes"]["learning"] = {"steps_per_second": 1, "milliseconds": 1.0, "program_bytes": 5 * 10**9}
     table = {"lines": lines, "device": "cpu", "base": {"agent": {"core": "lstm"}}}
     assert report.growth(table, "rooms", "pixels") == pytest.approx(np.log2(3))
     assert np.isnan(report.growth(table, "rooms", "acting"))
     text = report.markdown(table)
     assert text.splitlines()[0] == "| rooms | pixels, steps/s | memory of the program, GB | a room keeps, MB |"
     assert [row.split(" | ")[:2] for row in text.splitlines()[2:]] == [["| 1", "1,000"], ["| 2", "667"], ["| 4", "444"]]
+    assert "5.00" not in text
     report.plot(table, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").stat().st_size > 5000
 

@@ -48,7 +48,7 @@ def _cell(line: Line, name: str) -> str:
 
 def _figures(line: Line, modes: list[str]) -> list[str]:
     speeds = [f"{line['modes'][mode]['steps_per_second']:,}" if mode in line["modes"] else "" for mode in modes]
-    used = max((row["program_bytes"] or 0 for row in line["modes"].values()), default=0)
+    used = max((line["modes"][mode]["program_bytes"] or 0 for mode in modes if mode in line["modes"]), default=0)
     return [*speeds, f"{used / 1e9:.2f}", f"{line['room_bytes'] / 1e6:.2f}" if "room_bytes" in line else ""]
 
 
@@ -66,21 +66,24 @@ def growth(table: dict[str, Any], name: str, mode: str) -> float:
 
 
 def plot(table: dict[str, Any], out: str | Path) -> None:
-    """Steps a second against rooms, unroll and minibatch."""
+    """Steps a second against rooms, unroll and minibatch, whichever were measured."""
     from matplotlib.figure import Figure
 
-    names = ("rooms", "unroll", "minibatch")
-    figure = Figure(figsize=(12, 3.6), layout="constrained")
-    axes = figure.subplots(1, len(names), sharey=True)
-    for axis, name in zip(axes, names, strict=True):
-        lines = sweep(table, name)
+    sweeps = {name: sweep(table, name) for name in ("rooms", "unroll", "minibatch")}
+    sweeps = {name: lines for name, lines in sweeps.items() if len(lines) > 1}
+    figure = Figure(figsize=(4 * max(len(sweeps), 1), 3.6), layout="constrained")
+    for i, (name, lines) in enumerate(sweeps.items()):
+        axis = figure.add_subplot(1, len(sweeps), i + 1)
         for mode in MODES:
             measured = [line for line in lines if mode in line["modes"]]
-            speeds = [line["modes"][mode]["steps_per_second"] for line in measured]
-            axis.plot([line[name] for line in measured], speeds, marker="o", label=mode)
-        axis.set(xscale="log", yscale="log", xlabel=name)
+            if len(measured) > 1:
+                speeds = [line["modes"][mode]["steps_per_second"] for line in measured]
+                axis.plot([line[name] for line in measured], speeds, marker="o", label=mode)
+        axis.set(xscale="log", xlabel=name, ylabel="steps/s", ylim=(0, None))
+        axis.set_xticks([line[name] for line in lines], [str(line[name]) for line in lines])
+        axis.minorticks_off()
+        axis.yaxis.set_major_formatter("{x:,.0f}")
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("steps/s")
-    axes[0].legend()
+        axis.legend(loc="lower right")
     figure.suptitle(f"{table['base']['agent']['core']} on {table['device']}")
     figure.savefig(out, dpi=120)

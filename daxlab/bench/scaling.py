@@ -110,14 +110,14 @@ def scaling(
 ) -> dict[str, Any]:
     """Measure as many lines as the time allows, writing the table to `out` after each; lines it has already are kept.
 
-    As many lines as there are `workers` (8; on a CPU 1) are compiled side by side and then timed one by one, with
+    As many lines as there are `workers` (3; on a CPU 1) are compiled side by side and then timed one by one, with
     nothing else running. A line that fails says so and the rest goes on.
     """
     timing.check(seconds, repeats)
     end = time.monotonic() + budget_seconds
     config, out = config or base(), Path(out)
     report = _begun(out, config)
-    workers = workers or (1 if jax.default_backend() == "cpu" else 8)
+    workers = workers or (1 if jax.default_backend() == "cpu" else 3)
     # What is set up at the first picture of a process is set up here, not by several threads at once.
     jax.eval_shape(Env(config.level).reset, jax.random.key(0))
     longest = 0.0
