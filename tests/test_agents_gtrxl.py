@@ -9,6 +9,7 @@ import numpy as np
 
 from daxlab.agents.config import TransformerConfig
 from daxlab.agents.gtrxl import Attention, Gate, Layer, shift_by_time, sinusoids
+from daxlab.agents.layers import LayerNorm, normal
 
 
 def sigmoid(x):
@@ -43,17 +44,19 @@ def test_a_layer_is_norm_attention_relu_gate_norm_mlp_relu_gate():
     layer = Layer(jax.random.key(0), TransformerConfig(width=6, heads=2, head=3, mlp=4))
     old, x = jax.random.normal(jax.random.key(1), (5, 6)), jax.random.normal(jax.random.key(2), (3, 6))
     visible = jnp.tril(jnp.ones((3, 8), bool), 5)
+    scale, offset = jax.random.normal(jax.random.key(3), (2, 6))
+    layer = eqx.tree_at(lambda a: (a.attention_norm.scale, a.attention_norm.offset), layer, (scale, offset))
     heard, _ = eqx.filter_jit(layer.attention)(
-        layer.attention_norm(old), layer.attention_norm(x), visible, shift_by_time
+        LayerNorm(6), layer.attention_norm(old), layer.attention_norm(x), visible, shift_by_time
     )
     expected = []
     for t in range(3):
         y = by_the_paper(layer.attention_gate, np.asarray(x[t]), np.maximum(np.asarray(heard[t]), 0))
-        normal = np.asarray(layer.mlp_norm(jnp.asarray(y)))
-        hidden = np.maximum(normal @ np.asarray(layer.mlp_in.weight) + np.asarray(layer.mlp_in.bias), 0)
+        standard = np.asarray(layer.mlp_norm(jnp.asarray(y)))
+        hidden = np.maximum(standard @ np.asarray(layer.mlp_in.weight) + np.asarray(layer.mlp_in.bias), 0)
         thought = hidden @ np.asarray(layer.mlp_out.weight) + np.asarray(layer.mlp_out.bias)
         expected.append(by_the_paper(layer.mlp_gate, y, np.maximum(thought, 0)))
-    out, _ = eqx.filter_jit(layer)(old, x, visible, shift_by_time)
+    out, _ = eqx.filter_jit(layer)(normal(old), x, visible, shift_by_time)
     np.testing.assert_allclose(out, np.stack(expected), atol=1e-5)
 
 
@@ -86,7 +89,7 @@ def test_relative_attention_against_loops():
     rows = np.concatenate([old, new])
     # Row τ stands at τ − 4, so that step t sees the rows at t − 4 … t; row 1 belongs to another episode.
     visible = np.array([[0 <= 4 + t - row <= 4 and row != 1 for row in range(7)] for t in range(3)])
-    out, weights = eqx.filter_jit(attention)(old, new, jnp.asarray(visible), shift_by_time)
+    out, weights = eqx.filter_jit(attention)(LayerNorm(6), old, new, jnp.asarray(visible), shift_by_time)
     code = np.asarray(sinusoids(5, 6))
     wq, wk, wv, wp = (np.asarray(w) for w in (attention.query, attention.key, attention.value, attention.position))
     for t in range(3):

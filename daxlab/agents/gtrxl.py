@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from daxlab.agents import memory
 from daxlab.agents.config import AgentConfig, TransformerConfig
 from daxlab.agents.core import CoreInput, CoreOutput, Reads
-from daxlab.agents.layers import LayerNorm, Linear, initial_weights, masked_softmax
+from daxlab.agents.layers import LayerNorm, Linear, initial_weights, masked_softmax, normal
 
 Place = Callable[[Float[Array, "h t distances"]], Float[Array, "h t rows"]]
 """From scores for each distance 0 … M to scores for each row."""
@@ -86,27 +86,33 @@ class Attention(eqx.Module):
 
     def __call__(
         self,
+        norm: LayerNorm,
         old: Float[Array, "m c"],
         new: Float[Array, "t c"],
         visible: Bool[Array, "t rows"],
         place: Place,
     ) -> tuple[Float[Array, "t c"], Float[Array, "h t rows"]]:
-        """What each new row hears from the old and the new ones, and its attention to them.
+        """What each new row hears from the old and the new ones, and its attention to them; all come as `normal` rows.
+
+        The norm's scale and offset are put on the weights, so that the M old rows are read as they lie. The offset adds
+        the same to all scores of a step, which a softmax does not see, and its own value to whatever is heard.
 
         The three-factor products are contracted in the cheaper order: for one step the weights meet the query first, so
-        that the M old rows are never projected; for a long unroll each row is projected once.
+        that the old rows are never projected; for a long unroll each row is projected once.
         """
-        q = jnp.einsum("tc,chd->htd", new, self.query)
-        content = [jnp.einsum("htd,rc,chd->htr", q + self.content_bias[:, None], rows, self.key) for rows in (old, new)]
+        q = jnp.einsum("tc,chd->htd", new * norm.scale + norm.offset, self.query)
+        key, value = (norm.scale[:, None, None] * weight for weight in (self.key, self.value))
+        content = [jnp.einsum("htd,rc,chd->htr", q + self.content_bias[:, None], rows, key) for rows in (old, new)]
         distances = jnp.einsum("pc,chd->phd", sinusoids(old.shape[0] + 1, old.shape[1]), self.position)
         position = place(jnp.einsum("htd,phd->htp", q + self.position_bias[:, None], distances))
         scores = (jnp.concatenate(content, axis=-1) + position) / q.shape[-1] ** 0.5
         weights = masked_softmax(scores, visible)
         split = jnp.split(weights, [old.shape[0]], axis=-1)
         heard_old, heard_new = (
-            jnp.einsum("htr,rc,chd->thd", w, rows, self.value) for w, rows in zip(split, (old, new), strict=True)
+            jnp.einsum("htr,rc,chd->thd", w, rows, value) for w, rows in zip(split, (old, new), strict=True)
         )
-        return self.output((heard_old + heard_new).reshape(new.shape[0], -1)), weights
+        heard = heard_old + heard_new + jnp.einsum("c,chd->hd", norm.offset, self.value)
+        return self.output(heard.reshape(new.shape[0], -1)), weights
 
 
 class Layer(eqx.Module):
@@ -133,16 +139,15 @@ class Layer(eqx.Module):
     def __call__(
         self, old: Float[Array, "m c"], x: Float[Array, "t c"], visible: Bool[Array, "t rows"], place: Place
     ) -> tuple[Float[Array, "t c"], Float[Array, "t rows"]]:
-        """The layer's output, and its attention averaged over heads."""
-        norm = self.attention_norm
-        heard, weights = self.attention(norm(old.astype(jnp.float32)), norm(x), visible, place)
+        """The layer's output, and its attention averaged over heads; the old rows come as `normal` ones."""
+        heard, weights = self.attention(self.attention_norm, old.astype(jnp.float32), normal(x), visible, place)
         y = self.attention_gate(x, jax.nn.relu(heard))
         thought = self.mlp_out(jax.nn.relu(self.mlp_in(self.mlp_norm(y))))
         return self.mlp_gate(y, jax.nn.relu(thought)), jnp.mean(jax.lax.stop_gradient(weights), axis=0)
 
 
 class GTrXLState(NamedTuple):
-    """The XL memory: one column for each layer, of its past inputs."""
+    """The XL memory: one column for each layer, of its past inputs, `normal` already."""
 
     ring: memory.Ring
 
@@ -211,7 +216,7 @@ class GTrXL(eqx.Module):
         e = jax.nn.relu(self.embed(jnp.atleast_2d(jnp.concatenate([x.v, x.l], axis=-1))))
         h = e
         for layer, rows in zip(self.layers, old, strict=True):
-            inputs.append(h)
+            inputs.append(normal(h))
             h, weights = layer(rows, h, visible, place)
             attention.append(weights)
         return e, tuple(inputs), h, jnp.stack(attention)

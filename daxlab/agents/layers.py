@@ -146,8 +146,13 @@ class LayerNorm(eqx.Module):
 
     def __call__(self, x: Float[Array, "... c"]) -> Float[Array, "... c"]:
         """Apply the layer."""
-        centred = x - jnp.mean(x, -1, keepdims=True)
-        return centred * jax.lax.rsqrt(jnp.mean(centred**2, -1, keepdims=True) + 1e-5) * self.scale + self.offset
+        return normal(x) * self.scale + self.offset
+
+
+def normal(x: Float[Array, "... c"]) -> Float[Array, "... c"]:
+    """(x − mean) / deviation over the last axis."""
+    centred = x - jnp.mean(x, -1, keepdims=True)
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2, -1, keepdims=True) + 1e-5)
 
 
 def masked_softmax(logits: Float[Array, "... n"], mask: Array) -> Float[Array, "... n"]:
