@@ -72,8 +72,9 @@ class Convolution(eqx.Module):
         if x.size > FEW:
             return _convolve(x[None], weight, self.stride, "SAME")[0] + bias
         # A small picture is multiplied by one matrix: libraries of convolutions are slow where most of it is padding.
-        matrix = _convolve(jnp.eye(x.size, dtype=x.dtype).reshape(-1, *x.shape), weight, self.stride, "SAME")
-        return jnp.tensordot(x.reshape(-1), matrix, 1) + bias
+        rows, columns = (_taps(size, self.weight.shape[0], self.stride) for size in x.shape[:2])
+        matrix = jnp.einsum("ayk,bwl,klio->abiywo", rows, columns, self.weight, precision="highest")
+        return jnp.tensordot(x, matrix.astype(x.dtype), 3) + bias
 
 
 FEW = 256
@@ -83,6 +84,14 @@ FEW = 256
 def _convolve(x: Array, weight: Array, stride: int, padding: str | Sequence[tuple[int, int]]) -> Array:
     numbers = ("NHWC", "HWIO", "NHWC")
     return jax.lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=numbers)
+
+
+def _taps(size: int, kernel: int, stride: int) -> Float[np.ndarray, "a y k"]:
+    """Along one axis: whether tap k of the result's pixel y falls on the picture's pixel a."""
+    results = -(-size // stride)
+    before = max((results - 1) * stride + kernel - size, 0) // 2
+    tap = stride * np.arange(results)[:, None] + np.arange(kernel) - before
+    return (tap == np.arange(size)[:, None, None]).astype(np.float32)
 
 
 def _folded(weight: Array, stride: int, fold: int) -> tuple[Array, list[tuple[int, int]]]:
