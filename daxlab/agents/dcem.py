@@ -142,24 +142,26 @@ class DCEM(eqx.Module):
         window = memory.window(ring, rows, at, x.write)
         moments = self._prepare(x)
         find = jax.vmap(lambda chosen: self._find(window.columns, chosen))
-        early = None
         if not self.asks_h:
             # All that is read is read before the scan, which then only thinks.
-            early = jax.vmap(lambda now, m: self._choose(memory.table_at(window, now, size), None, m))(at, moments)
-            read = jax.vmap(lambda m: self._read(None, m))(moments._replace(found=find(early)))
-            moments = moments._replace(latent=moments.latent + read)
+            chosen = jax.vmap(lambda now, m: self._choose(memory.table_at(window, now, size), None, m))(at, moments)
+            found = moments._replace(found=find(chosen))
+            moments = moments._replace(latent=moments.latent + jax.vmap(lambda m: self._read(None, m))(found))
         core, fixed, quiet = jax.lax.stop_gradient((self, window, moments))
 
         def play(lstm: LSTMState, step: Any) -> tuple[LSTMState, Any]:
-            moment, now, chosen = step
-            if chosen is None:
+            moment, now = step
+            chosen = None
+            if self.asks_h:
                 chosen = core._choose(memory.table_at(fixed, now, size), reset(lstm, moment.first).h, moment)
                 moment = moment._replace(found=core._find(fixed.columns, chosen))
             return core._think(lstm, moment)[0], (lstm, chosen)
 
-        _, (before, chosen) = jax.lax.scan(play, jax.lax.stop_gradient(state.lstm), (quiet, at, early))
-        found = moments._replace(found=find(chosen))
-        after, e = through_time(DCEM._think, self, before, found if self.asks_h else moments)
+        _, (before, late) = jax.lax.scan(play, jax.lax.stop_gradient(state.lstm), (quiet, at))
+        if self.asks_h:
+            chosen = late
+            moments = found = moments._replace(found=find(chosen))
+        after, e = through_time(DCEM._think, self, before, moments)
         weights = jax.lax.stop_gradient(jax.vmap(self._weights)(jax.vmap(reset)(before, x.first).h, found))
         state = DCEMState(jax.tree.map(lambda x: x[-1], after), memory.close(ring, rows, at, x.write))
         return state, CoreOutput(e, after.h, Reads(weights, chosen.time), (x.l, x.v))

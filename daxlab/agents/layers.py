@@ -72,7 +72,8 @@ class Convolution(eqx.Module):
         if x.size > FEW:
             return _convolve(x[None], weight, self.stride, "SAME")[0] + bias
         # A small picture is multiplied by one matrix: libraries of convolutions are slow where most of it is padding.
-        rows, columns = (_taps(size, self.weight.shape[0], self.stride) for size in x.shape[:2])
+        reaches = (_reach(size, self.weight.shape[0], self.stride) for size in x.shape[:2])
+        rows, columns = (reach[padding[0]] for reach, padding in reaches)
         matrix = jnp.einsum("ayk,bwl,klio->abiywo", rows, columns, self.weight, precision="highest")
         return jnp.tensordot(x, matrix.astype(x.dtype), 3) + bias
 
@@ -86,26 +87,21 @@ def _convolve(x: Array, weight: Array, stride: int, padding: str | Sequence[tupl
     return jax.lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=numbers)
 
 
-def _taps(size: int, kernel: int, stride: int) -> Float[np.ndarray, "a y k"]:
-    """Along one axis: whether tap k of the result's pixel y falls on the picture's pixel a."""
-    results = -(-size // stride)
-    before = max((results - 1) * stride + kernel - size, 0) // 2
-    tap = stride * np.arange(results)[:, None] + np.arange(kernel) - before
-    return (tap == np.arange(size)[:, None, None]).astype(np.float32)
-
-
 def _folded(weight: Array, stride: int, fold: int) -> tuple[Array, list[tuple[int, int]]]:
     """The weights from cell to cell, and the padding in cells."""
-    reach, padding = _reach(weight.shape[0], stride, fold)
+    reach, padding = _reach(stride * fold, weight.shape[0], stride)
     weight = jnp.einsum("xayk,zbwl,klio->xzabiywo", reach, reach, weight, precision="highest")
     return weight.reshape(*weight.shape[:2], np.prod(weight.shape[2:5]), -1), 2 * [padding]
 
 
-def _reach(kernel: int, stride: int, fold: int) -> tuple[Float[np.ndarray, "x a y k"], tuple[int, int]]:
-    """Along one axis: whether tap k of pixel y of a cell falls on pixel a of the cell x cells on; and the padding."""
-    size = stride * fold
-    before = (kernel - stride) // 2 if kernel > stride else 0
-    tap = stride * np.arange(fold)[:, None] + np.arange(kernel) - before
+def _reach(size: int, kernel: int, stride: int) -> tuple[Float[np.ndarray, "x a y k"], tuple[int, int]]:
+    """Along one axis cut into cells: whether tap k of a cell's result y falls on pixel a of the cell x cells on.
+
+    Also how many cells it reaches back and ahead: which is the padding, and where in x the cell itself stands.
+    """
+    results = -(-size // stride)
+    before = max((results - 1) * stride + kernel - size, 0) // 2
+    tap = stride * np.arange(results)[:, None] + np.arange(kernel) - before
     first, last = tap.min() // size, tap.max() // size
     cell, pixel = np.ogrid[first : last + 1, :size]
     reach = tap == (cell * size + pixel)[..., None, None]

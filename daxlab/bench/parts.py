@@ -119,8 +119,8 @@ class Pieces:
     def encoder_acting(self) -> Piece:
         """One picture of every room."""
         rgb = self.trajectory.observation.rgb
-        pictures = filled(jax.ShapeDtypeStruct((1, *rgb.shape[1:]), rgb.dtype))
-        return Piece(encode, (self.agent.vision, pictures), self.config.rooms, ("encoder, acting",))
+        pictures = filled(jax.ShapeDtypeStruct(rgb.shape[1:], rgb.dtype))
+        return Piece(look, (self.agent.vision, pictures), self.config.rooms, ("encoder, acting",))
 
     def core_acting(self) -> Piece:
         """One step of every room, against a full memory."""
@@ -203,6 +203,11 @@ class Pieces:
             for size in (agent.vision.embedding, agent.language.embedding)
         )
         return CoreInput(v, l, jnp.zeros(batch, bool), jnp.ones(batch, bool))
+
+
+def look(vision: Any, rgb: Array) -> Array:
+    """One picture of each room."""
+    return jax.vmap(vision)(rgb)
 
 
 def encode(vision: Any, rgb: Array) -> Array:
