@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,3 +95,22 @@ def eventually(condition: Callable[[], bool]) -> bool:
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return condition()
+
+
+MOST = 6
+"""Worlds that the tests' servers allow."""
+
+
+def ended(thread: threading.Thread) -> bool:
+    """Whether it comes to its end."""
+    return eventually(lambda: not thread.is_alive())
+
+
+def create(line: Any, **more: Any) -> str:
+    """A new world's name."""
+    return line.send(messages.CreateWorldRequest(settings=pack(**settings(**more)))).world_name
+
+
+def join(line: Any, name: str) -> Any:
+    """Its specs."""
+    return line.send(messages.JoinWorldRequest(world_name=name, settings=pack(width=WIDTH, height=HEIGHT))).specs
