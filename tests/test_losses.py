@@ -80,6 +80,7 @@ def test_off_policy_ratios_are_of_learner_to_behaviour():
     p = np.exp(1) / (1 + np.exp(1))
     expected = [2 * p, 2 * (1 - p), 1.0, 2 * (1 - p)]
     assert float(terms.rho) == pytest.approx(np.mean(expected), rel=1e-5)
+    assert float(terms.apart) == pytest.approx(np.mean(np.abs(np.log(expected))), rel=1e-5)
 
 
 def test_image_loss_is_the_papers_cross_entropy():
@@ -109,7 +110,7 @@ def test_losses_of_certain_predictions_have_finite_gradients():
 
 
 def test_the_weights_are_the_papers():
-    terms = ActorCritic(*(jnp.array(x) for x in (1.0, 10.0, 100.0, 0.0, 1.0)))
+    terms = ActorCritic(*(jnp.array(x) for x in (1.0, 10.0, 100.0, 0.0, 1.0, 0.0)))
     config = LossConfig(image=1.0, text=1.0)
     assert float(total_loss(config, terms, 2.0, 3.0)) == pytest.approx(0.1 * 1 + 0.5 * 10 - 1e-4 * 100 + 1.0 * 5)
     assert float(total_loss(LossConfig(image=50.0), terms, 2.0, 3.0)) == pytest.approx(0.1 + 5 - 0.01 + 103)

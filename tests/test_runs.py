@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from safetensors.numpy import load_file, save_file
 
 from daxlab.errors import DaxlabError
-from daxlab.learning import checkpoint
+from daxlab.learning import checkpoint, loop
 from daxlab.learning.config import change
 from daxlab.learning.evaluate import evaluate, load_agent
 from daxlab.learning.logs import draw_curve, read
@@ -81,6 +81,24 @@ def test_what_a_run_leaves(whole):
     assert [line["updates"] for line in lines] == [2, 4, 6]
     assert {"entropy_discovery", "loss", "value_error", "gradient", "rho"} <= lines[0].keys()
     assert not [path for path in whole.rglob("*") if path.suffix in (".pkl", ".pickle", ".npy", ".npz")]
+
+
+def test_the_log_says_how_far_learning_is_from_acting(config, whole):
+    """Later minibatches move away from the policy that acted; the first has its weights and must have its policy."""
+    assert config.rooms > config.minibatch
+    for line in log(whole):
+        assert 0 <= line["apart"] < 1e-4
+
+
+def test_a_device_that_computes_wrongly_is_reported_once(config, tmp_path, capsys, monkeypatch):
+    def act(*given, right=loop.act):
+        actor, trajectory, told = right(*given)
+        return actor, trajectory._replace(logits=trajectory.logits.at[..., 0].add(2.0)), told
+
+    monkeypatch.setattr(loop, "act", act)
+    train(change(config, steps=4 * 24), tmp_path / "run")
+    assert len(log(tmp_path / "run")) == 2
+    assert capsys.readouterr().out.count("warning: acting and learning differ by 0.") == 1
 
 
 def test_resume_is_exact(config, whole, tmp_path):

@@ -153,6 +153,7 @@ _MEANS: dict[str, dict[str, str]] = {
             "gradient",
         )
     },
+    "on_policy": {"apart": "apart"},
     "steps": {"intrinsic": "intrinsic"},
 }
 """For each count: the means that are taken over it, and the sums they are made of."""

@@ -222,6 +222,7 @@ def loss(
         "entropy": terms.entropy,
         "value_error": terms.error,
         "rho": terms.rho,
+        "apart": terms.apart,
     }
     return total, (output.v, sums)
 
@@ -252,22 +253,23 @@ def learn(
     order = minibatches(config, rooms, k_order, axis)
     size = step_size(config, begin.updates)
 
-    def step(carry: tuple[Agent, optax.OptState], job: tuple[Array, Array]) -> tuple[Any, Sums]:
+    def step(carry: tuple[Agent, optax.OptState], job: tuple[Array, Array, Array]) -> tuple[Any, Sums]:
         agent, state = carry
-        index, key = job
+        index, key, on_policy = job
         weights, rest = partition(agent)
         sequences = jax.tree.map(lambda x: jnp.take(x, index, axis=1), trajectory)
         memories = jax.tree.map(lambda x: jnp.take(x, index, axis=0), begin.actor.memory)
         gradient, (codes, sums) = jax.grad(loss, has_aux=True)(weights, rest, config, memories, sequences, key)
         gradient, sums = mean_over((gradient, sums), axis)
-        sums |= {"gradient": optax.global_norm(gradient)}
+        sums |= {"gradient": optax.global_norm(gradient), "on_policy": on_policy, "apart": on_policy * sums["apart"]}
         change, state = adam(config).update(gradient, state, weights)
         change = jax.tree.map(lambda x: x * size, change)
         agent = eqx.combine(optax.apply_updates(weights, change), rest)
         agent = with_statistics(agent, update_statistics(agent.statistics, codes, axis_name=axis))
         return (agent, state), sums
 
-    jobs = (order, jax.random.split(k_rest, len(order)))
+    # The first minibatch's weights are those that acted.
+    jobs = (order, jax.random.split(k_rest, len(order)), jnp.eye(len(order))[0])
     (agent, state), sums = _repeat(step, (begin.agent, begin.optimiser), jobs, len(order))
     return agent, state, sums
 

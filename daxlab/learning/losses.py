@@ -73,6 +73,8 @@ class ActorCritic(NamedTuple):
     """Mean |vs − V|."""
     rho: Float[Array, ""]
     """Mean importance ratio π/μ; 1 on policy."""
+    apart: Float[Array, ""]
+    """Mean |log π − log μ|; 0 on policy, but for rounding."""
 
 
 def log_probability(logits: Float[Array, "t a"], action: Int[Array, " t"]) -> Float[Array, " t"]:
@@ -97,7 +99,8 @@ def actor_critic(
     mask = ~first[1:]
     log_pi = log_probability(logits[:-1], action[:-1])
     log_mu = log_probability(behaviour_logits[:-1], action[:-1])
-    rho = jnp.exp(jax.lax.stop_gradient(log_pi) - log_mu)
+    log_rho = jax.lax.stop_gradient(log_pi) - log_mu
+    rho = jnp.exp(log_rho)
     targets = vtrace(value[:-1], value[1:], reward[1:], discount[1:], rho, mask)
     error = jnp.where(mask, targets.target_tm1 - value[:-1], 0.0)
     advantage = jnp.where(mask, targets.advantage_tm1, 0.0)
@@ -109,6 +112,7 @@ def actor_critic(
         entropy=jnp.mean(entropy),
         error=jnp.mean(jnp.abs(error)),
         rho=jnp.mean(jnp.where(mask, rho, 1.0)),
+        apart=jnp.mean(jnp.where(mask, jnp.abs(log_rho), 0.0)),
     )
 
 

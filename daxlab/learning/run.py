@@ -44,6 +44,8 @@ COUNTERS = "counters/"
 """Where a checkpoint keeps what the log has not told yet."""
 UNTIL_LINES = 3
 """Lines of the log over which the success that ends a run is averaged."""
+APART = 0.1
+"""Nats: a learner whose policy is further than this from the one that acted with the same weights computes wrongly."""
 
 
 def train(
@@ -116,6 +118,7 @@ class Run:
         self.seconds = self.logged_seconds = self.logged_steps = 0.0
         self.saved: Path | None = None
         self.save_seconds = 1.0
+        self.warned = False
         with progress.doing("making the rooms"):
             self.state = start(config, self.rooms, devices)
             if agent is not None:
@@ -185,13 +188,20 @@ class Run:
     def write_line(self) -> None:
         """Log what happened since the last line."""
         passed = max(self.seconds - self.logged_seconds, 1e-9)
-        line = {
+        line: dict[str, Any] = {
             "steps": self.steps,
             "updates": self.updates,
             "seconds": round(self.seconds, 3),
             "steps_per_second": round((self.steps - self.logged_steps) / passed, 1),
         }
-        self.log.write(line | summarise_all(self.sums, self.rooms.levels, self.config.chance))
+        line |= summarise_all(self.sums, self.rooms.levels, self.config.chance)
+        self.log.write(line)
+        if line["apart"] > APART and not self.warned:
+            self.warned = True
+            self.progress.say(
+                f"warning: acting and learning differ by {line['apart']:.2f} nats with the same weights; "
+                "this device computes wrongly (docs/performance.md, 'When acting and learning differ')"
+            )
         self.sums = {}
         self.logged_seconds, self.logged_steps = self.seconds, self.steps
 
