@@ -5,6 +5,8 @@ import errno
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -236,6 +238,29 @@ def test_a_refused_run_does_not_stop_the_others(whole, tmp_path):
     assert "another config" in runner.in_order([bad, whole], None, quiet=True)[bad.name]
     failures = runner.side_by_side([bad, whole], 2, None, lambda cells: None)
     assert "another config" in failures[bad.name]
+
+
+@pytest.mark.parametrize(("cores", "jobs"), [({0, 1}, 2), ({2, 3, 5, 7, 8}, 2), ({4}, 3), (set(range(16)), 14)])
+def test_workers_share_no_core(monkeypatch, cores, jobs):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: cores)
+    shares = runner.shares(jobs)
+    assert [len(share) for share in shares] == [len(cores) // jobs] * jobs
+    taken = [core for share in shares for core in share]
+    assert len(set(taken)) == len(taken)
+    assert set(taken) <= cores
+
+
+def test_a_worker_stays_on_its_cores(whole):
+    """One that is finished ends at once: its cores are seen from inside as it reads what to do."""
+    core = max(os.sched_getaffinity(0))
+    code = (
+        "import os, sys; from daxlab.experiments import grid, runner;"
+        "grid.run = lambda *given, **options: print(os.sched_getaffinity(0)); runner.main()"
+    )
+    for cores, seen in (([core], {core}), ([], os.sched_getaffinity(0))):
+        command = [sys.executable, "-c", code, runner.to_text(whole, None), *map(str, cores)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert said.strip() == str(seen)
 
 
 def test_a_run_is_the_same_on_a_workers_command_line(whole):

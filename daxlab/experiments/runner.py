@@ -53,28 +53,30 @@ def in_order(cells: Sequence[Cell], budget: float | None, quiet: bool = False) -
 
 
 def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: Watch) -> Failures:
-    """In so many processes at a time, each with a share of the processor's threads."""
+    """In so many processes at a time, each on a share of the processor's cores where there are enough of them."""
     if jobs < 1:
         raise DaxlabError(f"jobs is {jobs}; at least 1 is needed")
     deadline = _deadline(budget)
     waiting = [cell for cell in cells if grid.state(cell).what != "finished"]
     tries: dict[str, int] = {}
-    working: dict[str, tuple[Cell, subprocess.Popen[str]]] = {}
+    working: dict[str, tuple[Cell, list[int], subprocess.Popen[str]]] = {}
+    free = shares(jobs)
     failures = Failures()
     try:
         while waiting or working:
             while waiting and len(working) < jobs and time.monotonic() < deadline:
-                cell = waiting.pop(0)
+                cell, cores = waiting.pop(0), free.pop(0)
                 left = None if budget is None else deadline - time.monotonic()
                 tries[cell.name] = tries.get(cell.name, 0) + 1
-                working[cell.name] = cell, _worker(cell, left)
+                working[cell.name] = cell, cores, _worker(cell, left, cores)
             if not working:
                 break
             time.sleep(LOOK / 4)
-            for name, (cell, process) in list(working.items()):
+            for name, (cell, cores, process) in list(working.items()):
                 if process.poll() is None:
                     continue
                 del working[name]
+                free.append(cores)
                 said = process.communicate()[1].strip()
                 if process.returncode == 2:
                     failures[name] = said.splitlines()[-1] if said else "it refused"
@@ -84,11 +86,27 @@ def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: 
                     failures[name] = f"its worker died {tries[name]} times; last words: {said[-200:] or 'none'}"
             watch(cells)
     finally:
-        for _, process in working.values():
+        for *_, process in working.values():
             process.terminate()
-        for _, process in working.values():
+        for *_, process in working.values():
             process.communicate()
     return failures
+
+
+def shares(jobs: int) -> list[list[int]]:
+    """The cores of each job: as many for each, and none for two; nothing where there are fewer cores than jobs.
+
+    XLA has a thread for every core that it sees: of ten processes on ten cores a hundred would run.
+    """
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    each = len(cores) // jobs
+    return [cores[i * each : (i + 1) * each] for i in range(jobs)]
+
+
+def stay_on(cores: Sequence[int]) -> None:
+    """Keep this process to these cores; to none in particular if there are none."""
+    if cores:
+        os.sched_setaffinity(0, cores)
 
 
 def on_ray(
@@ -145,9 +163,9 @@ def _deadline(budget: float | None) -> float:
     return float("inf") if budget is None else time.monotonic() + budget
 
 
-def _worker(cell: Cell, budget: float | None) -> subprocess.Popen[str]:
+def _worker(cell: Cell, budget: float | None, cores: Sequence[int]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "daxlab.experiments.runner", to_text(cell, budget)],
+        [sys.executable, "-m", "daxlab.experiments.runner", to_text(cell, budget), *map(str, cores)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -171,7 +189,8 @@ def from_text(text: str) -> tuple[Cell, float | None]:
 
 
 def main() -> None:
-    """One run in a process of its own."""
+    """One run in a process of its own, on the cores named behind it."""
+    stay_on([int(core) for core in sys.argv[2:]])
     cell, budget = from_text(sys.argv[1])
     try:
         grid.run(cell, budget, quiet=True)
