@@ -270,6 +270,10 @@ def test_the_transformer_is_of_dcems_order_of_size():
         (lambda: AgentConfig(core="lstm", memory=MemoryConfig(selective_write=True)), ["selective_write", "lstm"]),
         (lambda: AgentConfig(core="gtrxl", memory=MemoryConfig(write_gradient=True)), ["write_gradient", "gtrxl"]),
         (lambda: AgentConfig(core="gtrxl", novelty=NoveltyConfig(enabled=True)), ["novelty", "gtrxl"]),
+        (
+            lambda: AgentConfig(novelty=NoveltyConfig(enabled=True), memory=MemoryConfig(worded_only=True)),
+            ["novelty.enabled", "memory.worded_only=false"],
+        ),
         (lambda: change(AgentConfig(), memroy__size=3), ["memroy__size"]),
         (lambda: change(AgentConfig(), memory__sise=3), ["sise", "size"]),
     ],

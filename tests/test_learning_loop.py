@@ -108,7 +108,8 @@ def test_the_learning_rate_falls_in_a_straight_line_to_a_hundredth():
 
 
 def test_novelty_pays(rooms):
-    config = change(BASE, agent__novelty__enabled=True, agent__novelty__language=1.0)
+    curious = {"agent__novelty__enabled": True, "agent__novelty__language": 1.0, "agent__memory__worded_only": False}
+    config = change(BASE, **curious)
     state, _, trajectories = play(config, rooms, 1)
     plain = play(BASE, rooms, 1)[2][0]
     assert float(jnp.sum(trajectories[0].reward)) > float(jnp.sum(plain.reward))

@@ -247,6 +247,10 @@ class AgentConfig:
                 raise DaxlabError(
                     f"{option} needs an agent with an external memory ({', '.join(RING_CORES)}), not {self.core}"
                 )
+        if self.novelty.enabled and self.memory.worded_only:
+            raise DaxlabError(
+                "novelty.enabled needs memory.worded_only=false: silence that is never written is new at every step"
+            )
 
 
 def change(config: Any, **options: Any) -> Any:
