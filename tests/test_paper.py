@@ -244,10 +244,9 @@ def test_a_refused_run_does_not_stop_the_others(whole, tmp_path):
 def test_workers_share_no_core(monkeypatch, cores, jobs):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: cores)
     shares = runner.shares(jobs)
-    assert [len(share) for share in shares] == [len(cores) // jobs] * jobs
-    taken = [core for share in shares for core in share]
-    assert len(set(taken)) == len(taken)
-    assert set(taken) <= cores
+    assert len(shares) == jobs
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert sorted(core for share in shares for core in share) == (sorted(cores) if len(cores) >= jobs else [])
 
 
 def test_a_worker_stays_on_its_cores(whole):

@@ -94,13 +94,14 @@ def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: 
 
 
 def shares(jobs: int) -> list[list[int]]:
-    """The cores of each job: as many for each, and none for two; nothing where there are fewer cores than jobs.
+    """The cores of each job: none is two jobs', and none is nobody's; no lists where there are fewer cores than jobs.
 
     XLA has a thread for every core that it sees: of ten processes on ten cores a hundred would run.
     """
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    each = len(cores) // jobs
-    return [cores[i * each : (i + 1) * each] for i in range(jobs)]
+    if len(cores) < jobs:
+        return [[] for _ in range(jobs)]
+    return [cores[i * len(cores) // jobs : (i + 1) * len(cores) // jobs] for i in range(jobs)]
 
 
 def stay_on(cores: Sequence[int]) -> None:
