@@ -49,8 +49,8 @@ def _lite(experiment: Experiment, condition: Condition, seed: int) -> TrainConfi
 
 DESK_STEPS = 2_000_000
 DESK_MEMORY = {1024: 64, 100: 24, 50: 12, 20: 7}
-"""Rows at the desk for rows in the room: an episode there is a quarter as long. Not so the changes of text in it: in the
-room three steps are written for each of 8 changes, at the desk one, and 7 of 8 rows hold what 20 of 24 do."""
+"""Rows at the desk for rows in the room: an episode there is a quarter as long, but its text changes as often. In the
+room three steps are written for each of 8 changes, at the desk one: 7 of 8 rows hold what 20 of 24 do."""
 
 
 def _desk(experiment: Experiment, condition: Condition, seed: int) -> TrainConfig:
