@@ -196,7 +196,7 @@ class Run:
         }
         line |= summarise_all(self.sums, self.rooms.levels, self.config.chance)
         self.log.write(line)
-        if line["apart"] > APART and not self.warned:
+        if line.get("apart", 0.0) > APART and not self.warned:
             self.warned = True
             self.progress.say(
                 f"warning: acting and learning differ by {line['apart']:.2f} nats with the same weights; "
