@@ -280,6 +280,10 @@ def test_a_run_is_the_same_on_a_workers_command_line(whole):
         (Told(least=0.9), Mean(0.89, 0.5, 1.0, 3), findings.NOT),
         (Told(most=0.5), Mean(0.51, 0.5, 1.0, 3), findings.NOT),
         (Told(words="better"), Mean(0.51, 0.5, 1.0, 3), ""),
+        (Told(words="better"), Mean(0.51, 0.51, 0.51, 1), ""),
+        (Told(value=0.98), Mean(0.98, 0.98, 0.98, 1), findings.FEW),
+        (Told(least=0.9), Mean(0.98, 0.98, 0.98, 1), findings.FEW),
+        (Told(most=0.5), Mean(0.98, 0.98, 0.98, 1), findings.FEW),
     ],
 )
 def test_verdicts(said, ours, verdict):
@@ -310,6 +314,7 @@ def test_a_report_of_partial_results(made_up):
     assert rows["DCEM mem=1024 + R"].verdict == findings.REPRODUCED
     assert rows["LSTM"].verdict == findings.REPRODUCED
     assert rows["DNC mem=1024"].verdict == findings.NOT_RUN
+    assert rows["DCEM mem=1024"].verdict == findings.FEW
     assert [said for *_, said in one.orders] == [findings.REPRODUCED, findings.FEW, findings.NOT_RUN]
     assert one.orders[0][1] == 1
     assert len(one.refused) == 1
@@ -334,7 +339,8 @@ def test_the_tables_go_between_the_marks_of_a_page(made_up, tmp_path):
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
-    assert "| LSTM | training | 0.33 (0.05) |" in text
+    assert "| LSTM | training | 0.33 (0.05) | 0.340 (" in text
+    assert "| DCEM mem=1024 | training | 0.33 (0.02) | 0.300 | 0.300 |" in text
     assert "abc1234; a <GPU>" in text
     assert "Not yet run: number, novel," in text
 

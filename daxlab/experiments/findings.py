@@ -18,6 +18,8 @@ TOLERANCE = 0.05
 """A number is reproduced if the paper's lies this near to our interval."""
 SURE = 0.95
 """An order is reproduced if a run of the better beats one of the worse with this probability."""
+FEWEST = 2
+"""Seeds without which nothing is said to be reproduced, or not."""
 LEARNED = 0.9
 """Success whose time and steps are told."""
 REPRODUCED, NOT, NOT_RUN, FEW = "reproduced", "not reproduced", "not yet run", "too few seeds"
@@ -93,10 +95,12 @@ def verdict(told: Told, ours: Mean | None) -> str:
     """Whether our mean agrees with what the paper says; nothing where it says nothing that can be checked."""
     if ours is None:
         return NOT_RUN
+    if told.value is None and told.least is None and told.most is None:
+        return ""
+    if ours.seeds < FEWEST:
+        return FEW
     if told.value is not None:
         return REPRODUCED if ours.low - TOLERANCE <= told.value <= ours.high + TOLERANCE else NOT
-    if told.least is None and told.most is None:
-        return ""
     above = told.least is None or ours.value >= told.least
     below = told.most is None or ours.value <= told.most
     return REPRODUCED if above and below else NOT
@@ -110,7 +114,7 @@ def _order(of: Experiment, order: Order, rows: list[Row]) -> tuple[Order, float 
     if not better or not worse:
         return order, None, NOT_RUN
     probability = beats(better, worse)
-    if min(len(better), len(worse)) < 2:
+    if min(len(better), len(worse)) < FEWEST:
         return order, probability, FEW
     return order, probability, REPRODUCED if probability >= SURE else NOT
 

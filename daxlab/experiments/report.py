@@ -96,7 +96,9 @@ HEADER = ("condition", "in", "the paper", "ours (95%)", "a seed each", "0.9 afte
 
 def columns(row: Row, one: Finding) -> list[str]:
     """A row's texts, without the links to its curves; the verdict last."""
-    ours = "" if row.mean is None else f"{row.mean.value:.3f} ({row.mean.low:.3f}…{row.mean.high:.3f})"
+    ours = "" if row.mean is None else f"{row.mean.value:.3f}"
+    if row.mean is not None and row.mean.seeds > 1:
+        ours += f" ({row.mean.low:.3f}…{row.mean.high:.3f})"
     seeds = " · ".join(f"{value:.3f}" for value in row.values)
     times = learned(one.runs[row.condition.name]) if not row.test else []
     said = " · ".join("–" if t is None else f"{t.steps / 1e6:.2f} M, {t.seconds:.0f} s" for t in times)
