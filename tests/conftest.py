@@ -6,6 +6,8 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # Less than `daxlab.compilation.BRIEF`: a step of the desk compiles in 0.3 of the time and runs for 1.3 times as long.
@@ -23,3 +25,22 @@ def pytest_collection_modifyitems(items):
     """Files keep their order but for the longest (see the Makefile: --no-loadscope-reorder)."""
     place = {name: at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server of worlds for the tests of a file."""
+    from daxlab.adapters.rpc import serving
+    from tests.wire import MOST
+
+    with serving(max_worlds=MOST) as running:
+        yield running
+
+
+@pytest.fixture
+def no_world_is_left(server):
+    """A test that leaves a world on the server fails."""
+    from tests.wire import eventually
+
+    yield
+    assert eventually(lambda: not server.worlds.by_name)

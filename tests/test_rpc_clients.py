@@ -22,7 +22,6 @@ from dm_env_rpc.v1 import dm_env_rpc_pb2 as messages
 from google.rpc import code_pb2
 
 from daxlab.adapters import rpc, rpc_room
-from daxlab.adapters.rpc import serving
 from daxlab.adapters.rpc_messages import ACTIONS, LARGEST
 from daxlab.adapters.rpc_room import Room
 from daxlab.adapters.rpc_worlds import Session
@@ -30,18 +29,7 @@ from daxlab.levels import registry
 from tests.nonsense import message
 from tests.wire import LEVEL, MOST, Wire, channel_to, connected, create, double, ended, eventually, join, joined
 
-
-@pytest.fixture(scope="module")
-def server():
-    with serving(max_worlds=MOST) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_world_is_left(server):
-    yield
-    assert eventually(lambda: not server.worlds.by_name)
-
+pytestmark = pytest.mark.usefixtures("no_world_is_left")
 
 # --- many clients ------------------------------------------------------------------------------------------------
 

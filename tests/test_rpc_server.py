@@ -39,24 +39,12 @@ from tests.wire import (
     connected,
     create,
     double,
-    eventually,
     join,
     pack,
     settings,
 )
 
-
-@pytest.fixture(scope="module")
-def server():
-    with serving(max_worlds=MOST) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_world_is_left(server):
-    yield
-    assert eventually(lambda: not server.worlds.by_name)
-
+pytestmark = pytest.mark.usefixtures("no_world_is_left")
 
 # --- the protocol's own checks -----------------------------------------------------------------------------------
 
