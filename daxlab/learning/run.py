@@ -200,7 +200,7 @@ class Run:
             self.warned = True
             self.progress.say(
                 f"warning: acting and learning differ by {line['apart']:.2f} nats with the same weights; "
-                "this device computes wrongly (docs/performance.md, 'When acting and learning differ')"
+                "one of them is computed wrongly (docs/performance.md, 'When acting and learning differ')"
             )
         self.sums = {}
         self.logged_seconds, self.logged_steps = self.seconds, self.steps
