@@ -9,9 +9,9 @@ from importlib.metadata import version
 __version__ = "0.1.0"
 
 OVERLAP = "--xla_gpu_enable_pdl"
-"""XLA's flag for GPU kernels that begin before those ahead of them have ended, which some do from Hopper on. A kernel may
-then read what the last but one has not written yet: suspected of making an agent of ours act wrongly, though that is not
-proven (docs/performance.md)."""
+"""XLA's flag for GPU kernels that begin before those ahead of them have ended, from Hopper on. A kernel may then read
+what the last but one has not written yet: suspected, not proven, to have made an agent act wrongly
+(docs/performance.md)."""
 
 
 def _one_after_another() -> None:
