@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from daxlab.levels import registry
 from daxlab.levels.env import Env
 from daxlab.levels.episode import RIGHT, WRONG
 from daxlab.levels.vocabulary import WORDS
+from daxlab.viewer import programs as making
 from daxlab.viewer import recollection, whatif
 from daxlab.viewer.film import rules
 from daxlab.viewer.frame import first_keys
@@ -332,10 +334,14 @@ def test_the_keys_of_an_episode_are_those_of_an_evaluation(seed):
     np.testing.assert_array_equal(first_keys(seed), jax.random.key_data(jax.random.split(key)))
 
 
-def test_the_first_picture_is_there_before_the_agent_and_stays_as_it_is(run):
+def test_the_first_picture_is_there_before_the_agent_and_stays_as_it_is(run, monkeypatch):
+    looked, mind = threading.Event(), making._mind
+    # However fast the machine compiles, the mind is not there until the first look was taken.
+    monkeypatch.setattr(making, "_mind", lambda *given: (looked.wait(30), mind(*given))[1])
     session = Session(Programs(), Offers(str(run), DESK, SEED, None))
     ready(session.choose)
     first = session.tell(fresh=True)
+    looked.set()
     assert first["pending"]
     assert first["mind"] is None
     play(session, 3).seek(0)
