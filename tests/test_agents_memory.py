@@ -89,6 +89,18 @@ def test_the_rows_chosen_are_the_nearest_by_cosine():
         np.testing.assert_array_equal(recalled.time[head], ring.time[best])
 
 
+def test_rows_of_a_text_are_known_by_a_product_that_loses_digits_and_no_others_are():
+    """Sentences of four words that share three; of the rows' digits only bfloat16's are left, cut, not rounded."""
+    words = np.linalg.qr(np.random.default_rng(0).normal(size=(64, 64)))[0]
+    keys = np.float32(words[:3].sum(0) + words[3:20])
+    cut = (keys.view(np.uint32) & 0xFFFF0000).view(np.float32)
+    ring = memory.empty(len(keys), (64,), "float32")._replace(columns=(cut,), written=jnp.array(len(keys)))
+    table = memory.table(ring)._replace(inverse=1 / np.linalg.norm(keys, axis=1))
+    for i, key in enumerate(keys):
+        visible = np.asarray(memory.without(table, key).visible)
+        assert np.flatnonzero(~visible).tolist() == [i]
+
+
 def test_zero_keys_and_zero_queries_are_finite():
     table = memory.table(memory.empty(4, (3,), "float32")._replace(written=jnp.array(4)))
     gradient = jax.jit(jax.grad(lambda q: memory.similarity(q, table.columns[0][None]).sum()))(jnp.zeros((1, 3)))

@@ -66,20 +66,3 @@ def test_the_command_line_keeps_programs(tmp_path):
     small = ["--copy-bytes", "64", "--matrix", "4", "--seconds", "0.001", "--repeats", "1"]
     subprocess.run([*command, *small], check=True, env=told | {"DAXLAB_CACHE": str(tmp_path)}, capture_output=True)
     assert list((tmp_path / "jax").glob("*-cache"))
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (None, "--xla_gpu_enable_pdl=false"),
-        ("--xla_cpu_enable_fast_math=false", "--xla_cpu_enable_fast_math=false --xla_gpu_enable_pdl=false"),
-        ("--xla_gpu_enable_pdl=true", "--xla_gpu_enable_pdl=true"),
-    ],
-)
-def test_gpu_kernels_run_one_after_another_unless_the_user_says_otherwise(before, after):
-    """XLA must know the flag, or it ends the process at the first computation."""
-    code = "import daxlab, os, jax; jax.numpy.ones(3).sum(); print(os.environ['XLA_FLAGS'])"
-    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
-    environment |= {"XLA_FLAGS": before} if before else {}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert result.stdout.strip() == after

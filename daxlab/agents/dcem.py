@@ -211,7 +211,9 @@ class DCEM(eqx.Module):
         if not self.match:
             return self.latent_r(r.reshape(-1))
         seen_before = jnp.einsum("nk,nkv->nv", weights, moment.found.values)
-        latent = self.latent_r(jnp.concatenate([r, moment.v * seen_before], axis=-1).reshape(-1))
+        # W [r, v ⊙ m̂] in two products: what XLA makes of the two side by side is wrong on a GPU (docs/performance.md).
+        of_r, of_match = jnp.split(self.latent_r.weight.reshape(len(r), -1, moment.latent.shape[-1]), [r.shape[1]], 1)
+        latent = jnp.einsum("nr,nre->e", r, of_r) + jnp.einsum("nv,nve->e", moment.v * seen_before, of_match)
         if self.latent_c is not None:
             latent += self.latent_c(memory.unit(seen_before) @ memory.unit(moment.v))
         return latent

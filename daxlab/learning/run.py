@@ -199,8 +199,8 @@ class Run:
         if line.get("apart", 0.0) > APART and not self.warned:
             self.warned = True
             self.progress.say(
-                f"warning: acting and learning differ by {line['apart']:.2f} nats with the same weights; "
-                "one of them is computed wrongly (docs/performance.md, 'When acting and learning differ')"
+                f"warning: acting and learning differ by {line['apart']:.2f} nats with the same weights: "
+                "the compiler got one of them wrong (docs/performance.md, 'When acting and learning differ')"
             )
         self.sums = {}
         self.logged_seconds, self.logged_steps = self.seconds, self.steps
