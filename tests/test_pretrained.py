@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,12 +12,13 @@ import pytest
 
 from daxlab import pretrained
 from daxlab.cli import main
+from daxlab.compilation import empty_cache
 from daxlab.errors import DaxlabError
 from daxlab.experiments import probes
 from daxlab.experiments.probes import Forget, OtherWords, StrangeWord, Swap, former
 from daxlab.learning import checkpoint, run
 from daxlab.learning.config import change
-from daxlab.learning.evaluate import Episodes, Meddle, export, load_agent
+from daxlab.learning.evaluate import Episodes, Meddle, export, load_agent, play
 from daxlab.learning.loop import new_agent
 from daxlab.levels.env import Env
 from daxlab.levels.episode import DISCOVERY, INSTRUCTION, text
@@ -58,6 +60,16 @@ def test_what_half_precision_cannot_hold_is_not_written(tmp_path):
     with pytest.raises(DaxlabError, match="half precision"):
         checkpoint.export(huge, small("lstm"), 1, tmp_path / "x.safetensors")
     assert not list(tmp_path.iterdir())
+
+
+def test_another_agents_weights_need_no_other_program(saved):
+    _, agent = saved
+    other = jax.tree.map(lambda x: 2 * x, eqx.filter(agent, eqx.is_inexact_array))
+    others = eqx.combine(other, agent)
+    with empty_cache() as folder:
+        for weights in (agent, others):
+            play(Env(LEVEL), weights, jax.random.split(jax.random.key(0), 2))
+        assert len(list(folder.glob("jit__run-*-cache"))) == 1
 
 
 @pytest.mark.parametrize("name", pretrained.names())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,15 +91,29 @@ class Meddle:
 
 def play(env: Env, agent: Agent, keys: Array, greedy: bool = False, meddle: Meddle | None = None) -> Episodes:
     """Play one episode from each key."""
-    level = env.level
-    meddle = meddle or Meddle()
+    # Weights come as an argument: as constants of the program they would have it compiled anew for every agent.
+    run = eqx.filter_jit(partial(_run, env, meddle or Meddle(), greedy))
+    some = range(0, len(keys), SIDE_BY_SIDE)
+    played = [jax.device_get(run(agent, keys[i : i + SIDE_BY_SIDE])) for i in some]
+    ends = [(room.outcome, room.target, room.lifted, room.clock, notes.reward) for room, notes, _ in played]
+    outcome, target, lifted, steps, reward = (np.concatenate(part) for part in zip(*ends, strict=True))
+    sums = {name: float(sum(told[name].sum() for *_, told in played)) for name in played[0][2]}
+    return Episodes(outcome, target, lifted, steps, reward, sums)
 
-    class Lane(NamedTuple):
-        room: Episode
-        memory: Any
-        notes: Notes
-        key: Array
-        sums: Sums
+
+class Lane(NamedTuple):
+    """One episode under way."""
+
+    room: Episode
+    memory: Any
+    notes: Notes
+    key: Array
+    sums: Sums
+
+
+def _run(env: Env, meddle: Meddle, greedy: bool, agent: Agent, keys: Array) -> tuple[Episode, Notes, Sums]:
+    """All episodes side by side, to the end of the longest."""
+    level = env.level
 
     def look(room: Episode, memory: Any, notes: Notes) -> tuple[Any, Float[Array, " a"], Sums]:
         now = env.timestep(room)
@@ -123,17 +139,9 @@ def play(env: Env, agent: Agent, keys: Array, greedy: bool = False, meddle: Medd
         names = jax.eval_shape(lambda: look(room, memory, notes)[2])
         return Lane(room, memory, notes, k_actions, {name: jnp.zeros(()) for name in names})
 
-    @jax.jit
-    def run(keys: Array) -> Lane:
-        lanes = jax.vmap(begin)(keys)
-        return jax.lax.while_loop(lambda lanes: (lanes.room.outcome == RUNNING).any(), jax.vmap(step), lanes)
-
-    some = range(0, len(keys), SIDE_BY_SIDE)
-    lanes = [jax.device_get(run(keys[i : i + SIDE_BY_SIDE])._replace(key=None)) for i in some]
-    ends = [(x.room.outcome, x.room.target, x.room.lifted, x.room.clock, x.notes.reward) for x in lanes]
-    outcome, target, lifted, steps, reward = (np.concatenate(part) for part in zip(*ends, strict=True))
-    sums = {name: float(sum(lane.sums[name].sum() for lane in lanes)) for name in lanes[0].sums}
-    return Episodes(outcome, target, lifted, steps, reward, sums)
+    lanes = jax.vmap(begin)(keys)
+    lanes = jax.lax.while_loop(lambda lanes: (lanes.room.outcome == RUNNING).any(), jax.vmap(step), lanes)
+    return lanes.room, lanes.notes, lanes.sums
 
 
 def evaluate(
