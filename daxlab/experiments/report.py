@@ -12,7 +12,7 @@ from typing import Any
 
 from daxlab.errors import DaxlabError
 from daxlab.experiments import grid
-from daxlab.experiments.findings import NOT_RUN, REPRODUCED, Finding, Row, Run, finding, learned
+from daxlab.experiments.findings import FEW, NOT_RUN, REPRODUCED, Finding, Row, Run, finding, learned
 from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import SCALES, Scale
 from daxlab.experiments.statistics import band
@@ -79,7 +79,7 @@ def _section(one: Finding, beside: Path) -> list[str]:
     cells = "".join(f"<th>{name}</th>" for name in HEADER)
     rows = [f"<tr>{cells}</tr>"]
     for row in one.rows:
-        marked = "reproduced" if row.verdict == REPRODUCED else "none" if row.verdict in ("", NOT_RUN) else "not"
+        marked = "reproduced" if row.verdict == REPRODUCED else "none" if row.verdict in ("", NOT_RUN, FEW) else "not"
         runs = ", ".join(
             f"<a href='{html.escape(_link(run, beside))}'>{run.cell.seed}</a>" for run in one.runs[row.condition.name]
         )
@@ -155,7 +155,7 @@ def draw(one: Finding) -> bytes:
     from matplotlib.figure import Figure
 
     tests = list(dict.fromkeys(row.test for row in one.rows))
-    figure = Figure(figsize=(11, 4), dpi=110, layout="constrained")
+    figure = Figure(figsize=(11, 4.6), dpi=110, layout="constrained")
     curves, bars = figure.subplots(1, 2)
     colour = {name: f"C{i % 10}" for i, name in enumerate(one.runs)}
     for i, (name, runs) in enumerate(one.runs.items()):
@@ -167,8 +167,13 @@ def draw(one: Finding) -> bytes:
         low, high = told.middle - told.error, told.middle + told.error
         curves.fill_between(steps, low, high, color=colour[name], alpha=0.2, linewidth=0)
     curves.set(xlabel="million steps", ylabel="success in training (mean ± s.e.)", ylim=(0, 1.02))
-    curves.legend(fontsize=7, loc="upper left")
+    ends = [run.log[-1] for runs in one.runs.values() for run in runs if run.log]
+    for i, chance in enumerate({round(end["chance"], 3) for end in ends if "chance" in end}):
+        curves.axhline(chance, color="grey", linewidth=0.8, linestyle=":", label="" if i else "chance")
     _bars(bars, one, tests)
+    for axes in (curves, bars):
+        # Above the picture, where it hides nothing.
+        axes.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.01), ncols=3, frameon=False)
     data = io.BytesIO()
     figure.savefig(data, format="png")
     return data.getvalue()
@@ -194,4 +199,3 @@ def _bars(axes: Any, one: Finding, tests: list[str]) -> None:
         axes.plot([x for x, _ in told], [v for _, v in told], "kD", markersize=5, label="" if i else "the paper")
     axes.set(ylabel="success, weights frozen", ylim=(0, 1.02))
     axes.set_xticks(list(place.values()), list(place), rotation=30, ha="right", fontsize=7)
-    axes.legend(fontsize=7, loc="lower right")
