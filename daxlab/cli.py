@@ -23,6 +23,7 @@ from daxlab.cli_view import Human, View
 from daxlab.cli_weights import Export, Pretrained, Probe
 from daxlab.cli_words import Completion, check_options, check_words
 from daxlab.errors import DaxlabError, unknown
+from daxlab.pages import in_huge_pages
 from daxlab.pretrained import PREFIX
 
 LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
@@ -219,6 +220,8 @@ def _parse(arguments: list[str]) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; bad input is one sentence and exit code 2, a reader that left (`| head`) is a quiet end."""
+    if arguments is None:
+        in_huge_pages()
     try:
         try:
             command = _parse(sys.argv[1:] if arguments is None else list(arguments))

@@ -105,3 +105,12 @@ def test_a_small_pictures_convolution_is_one_matrix(monkeypatch, stride):
     small = convolution(x)
     monkeypatch.setattr(layers, "FEW", 0)
     np.testing.assert_allclose(small, convolution(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("stride", "size"), [(2, 4), (3, 24)])
+def test_patches_that_do_not_overlap_are_one_product(monkeypatch, stride, size):
+    convolution, x = Convolution(jax.random.key(0), 3, 5, stride, stride), numbers(size, 2 * size, 3)
+    plain = layers._convolve(x[None], convolution.weight, stride, "SAME")[0]
+    monkeypatch.setattr(layers, "_convolve", None)
+    monkeypatch.setattr(layers, "FEW", 0)
+    np.testing.assert_allclose(convolution(x), plain, rtol=1e-4, atol=1e-5)

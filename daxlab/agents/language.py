@@ -43,10 +43,16 @@ class Language(eqx.Module):
             self.output = eqx.tree_at(lambda layer: layer.weight, self.output, turn[1])
 
     def __call__(self, text: Int[Array, " n"]) -> Float[Array, " l"]:
-        """Encode one sentence, padded with `PADDING`."""
+        """Encode one sentence, padded with `PADDING`.
+
+        How much two words attend to each other, and what each tells, is worked out once for the vocabulary, not for
+        every sentence: of this nothing depends on where a word stands.
+        """
+        assert self.output.bias is not None
         is_word = text != PADDING
-        x = self.words[text]
-        scores = self.query(x) @ self.key(x).T / self.query.weight.shape[1] ** 0.5
-        heard = masked_softmax(scores, is_word[None, :]) @ self.value(x)
-        words = jnp.sum(is_word)
-        return self.output(jnp.sum(jnp.where(is_word[:, None], heard, 0.0), axis=0) / jnp.maximum(words, 1))
+        affinity = self.query(self.words) @ self.key(self.words).T / self.query.weight.shape[1] ** 0.5
+        told = self.value(self.words) @ self.output.weight
+        attention = masked_softmax(affinity[text[:, None], text], is_word)
+        heard = jnp.sum(jnp.where(is_word[:, None], attention, 0.0), axis=0) / jnp.maximum(jnp.sum(is_word), 1)
+        # A sentence as a bag of words: a product has a cheaper gradient than a look-up, where all share few words.
+        return heard @ jax.nn.one_hot(text, len(told)) @ told + self.output.bias

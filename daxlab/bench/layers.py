@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 
 from daxlab.agents.config import AgentConfig, LanguageConfig, TransformerConfig, VisionConfig
@@ -81,15 +83,19 @@ def image_decoder(config: VisionConfig, latent: int, height: int, width: int) ->
 
 
 def language(config: LanguageConfig, vocabulary: int, length: int) -> list[Layer]:
-    """Word embeddings and one self-attention layer."""
+    """Word embeddings and one self-attention layer: tables of the vocabulary, then sentences as bags of words."""
+    tables = [
+        Layer(0, FLOAT * vocabulary * config.word, vocabulary * config.word),
+        linear(config.word, config.query, rows=vocabulary),
+        linear(config.word, config.query, rows=vocabulary),
+        linear(config.word, config.value, rows=vocabulary),
+        linear(config.value, config.embedding, rows=vocabulary),
+        product(vocabulary, config.query, vocabulary),
+    ]
     return [
-        Layer(0, FLOAT * length * config.word, vocabulary * config.word),
-        linear(config.word, config.query, rows=length),
-        linear(config.word, config.query, rows=length),
-        linear(config.word, config.value, rows=length),
-        product(length, config.query, length),
-        product(length, length, config.value),
-        linear(config.value, config.embedding),
+        *(replace(table, once=True) for table in tables),
+        product(1, length, vocabulary, gradients=1),
+        product(1, vocabulary, config.embedding),
     ]
 
 
