@@ -23,7 +23,7 @@ print("goes on")
 def begun(mode, **environment):
     told = {name: value for name, value in os.environ.items() if name != pages.TUNABLES} | environment
     command = [sys.executable, "-c", CODE, str(mode), "a word", "--two"]
-    return subprocess.run(command, env=told, check=True, capture_output=True, text=True).stdout.splitlines()
+    return subprocess.run(command, env=told, check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
 
 
 def test_a_command_begins_again_once_with_the_same_words_and_in_the_same_process(tmp_path):
