@@ -1,7 +1,7 @@
 """Memory in huge pages.
 
 XLA takes the scratch memory of a CPU program anew at every call. In pages of 4 KB an update at the desk has 28,000 page
-faults and spends a fifth of its time there (docs/performance.md).
+faults, 50 ms of system time in 230 (docs/performance.md).
 """
 
 from __future__ import annotations

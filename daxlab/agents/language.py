@@ -54,5 +54,5 @@ class Language(eqx.Module):
         told = self.value(self.words) @ self.output.weight
         attention = masked_softmax(affinity[text[:, None], text], is_word)
         heard = jnp.sum(jnp.where(is_word[:, None], attention, 0.0), axis=0) / jnp.maximum(jnp.sum(is_word), 1)
-        # A sentence as a bag of words: a product has a cheaper gradient than a look-up, where all share few words.
+        # A sentence as a bag of words: the gradient of a product adds up nothing at scattered places.
         return heard @ jax.nn.one_hot(text, len(told)) @ told + self.output.bias
