@@ -101,6 +101,19 @@ def test_text_loss_is_the_papers_cross_entropy_of_the_words():
     assert float(text_loss(jnp.asarray(logits), jnp.zeros(4, int))) == 0
 
 
+def test_the_text_losses_gradient_is_that_of_the_papers_formula():
+    def formula(logits):
+        log_d = jax.nn.log_softmax(logits)
+        x = jax.nn.one_hot(text, 6)
+        loss = -jnp.sum(x * log_d + (1 - x) * jnp.log1p(-jnp.exp(log_d)), axis=-1)
+        return jnp.sum(loss[:3]) / 3
+
+    logits, text = jnp.asarray(np.random.default_rng(1).normal(size=(4, 6)) * 2, jnp.float32), jnp.array([3, 1, 5, 0])
+    gradient = jax.jit(jax.grad(text_loss))(logits, text)
+    np.testing.assert_allclose(gradient, jax.jit(jax.grad(formula))(logits), atol=1e-6)
+    assert np.all(gradient[3] == 0)
+
+
 def test_losses_of_certain_predictions_have_finite_gradients():
     sure = jnp.zeros((2, 6)).at[:, 2].set(1e4)
     for text in ([2, 2], [1, 0]):
