@@ -22,9 +22,9 @@ from daxlab.world.state import Physics
 
 # Coarse physics, which compiles soon: it is not what is tested here.
 COARSE = Physics(substeps=1, passes=1, eye_height=0.5, reach=0.0)
-PAPER = dataclasses.replace(get("corridor/fast_map_train"), name="test/paper", physics=COARSE)
+PAPER = dataclasses.replace(get("corridor/fast_map_train"), name="test/paper", named_before=False, physics=COARSE)
 RELEASE = dataclasses.replace(
-    get("corridor/slow_map_test"), name="test/release", named_before=True, stakes=10.0, shaping=1.0, physics=COARSE
+    get("corridor/slow_map_test"), name="test/release", stakes=10.0, shaping=1.0, physics=COARSE
 )
 both = pytest.mark.parametrize("level", [PAPER, RELEASE], ids=lambda level: level.name)
 

@@ -56,6 +56,8 @@ class Condition:
     told: Told = Told()
     """Of success in training."""
     tests: tuple[Test, ...] = ()
+    desk: tuple[tuple[str, Any], ...] = ()
+    """Likewise, of its twin at the desk only; `steps` among them."""
 
 
 @dataclass(frozen=True)

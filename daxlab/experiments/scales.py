@@ -55,17 +55,17 @@ writing is selective, the room's three steps for each change of the text are one
 
 def _desk(experiment: Experiment, condition: Condition, seed: int) -> TrainConfig:
     """The `desk` preset on the level's twin, twice as wide, with a learning rate that falls; memories shrink, too."""
-    steps = int(DESK_STEPS * experiment.effort)
     config = preset("desk")
     if condition.agent not in (BEST, OURS):
         config = _with_agent(config, condition.agent, condition)
-    options: dict[str, Any] = dict(condition.options)
+    options: dict[str, Any] = dict(condition.options) | dict(condition.desk)
+    steps = options.pop("steps", int(DESK_STEPS * experiment.effort))
     if SIZE in options:
         options[SIZE] = DESK_MEMORY[options[SIZE]]
     if options.get(WRITE):
         options["agent__memory__window"] = 1
-    config = change(config, level=PREFIX + condition.level, rooms=256, minibatch=64, steps=steps, seed=seed)
-    return change(config, optimiser__decay_steps=steps, **options)
+    options = {"rooms": 256, "minibatch": 64, "optimiser__decay_steps": steps} | options
+    return change(config, level=PREFIX + condition.level, steps=steps, seed=seed, **options)
 
 
 def _with_agent(config: TrainConfig, core: str, condition: Condition) -> TrainConfig:

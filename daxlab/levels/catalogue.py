@@ -125,6 +125,8 @@ def corridor() -> Iterator[Level]:
         choices=2,
         actions=_CORRIDOR_ACTIONS,
         room=(4.0, 4.0, 2.6),
+        # As in the authors' code; the paper's words are that a name is given once its object is collected.
+        named_before=True,
         linger=5,
         # Nothing but walking ends the corridor, and there is nothing to grip.
         discovery_steps=599,

@@ -24,8 +24,8 @@ DESK_DISTANCE = 0.8
 """From the agent to the objects on the desk, metres."""
 DESK_ANGLE = 0.9
 """Between neighbours on the desk, radians."""
-BEHIND_ANGLE, BEHIND_DISTANCE = 2.3, 0.9
-"""Where furniture stands beside the desk: to the left and right of behind the agent, radians and metres."""
+BESIDE_ANGLE, BESIDE_DISTANCE = np.pi / 2, 0.75
+"""Where furniture stands beside the desk: to the left and to the right of the agent, radians and metres."""
 
 
 class Layout(NamedTuple):
@@ -97,12 +97,12 @@ def _draw_desk(level: Level, key: Array, mesh: Int[Array, " n"]) -> Layout:
     names = furniture_names(level)
     middle = jnp.array([0.0, DESK_DISTANCE if n <= DESK_SLOTS else 0.0])
     side = jax.random.permutation(jax.random.fold_in(k_order, 1), jnp.linspace(-1.0, 1.0, max(len(names) - 1, 2)))
-    behind = BEHIND_DISTANCE * jnp.stack([jnp.sin(BEHIND_ANGLE * side), jnp.cos(BEHIND_ANGLE * side)], -1)
+    beside = BESIDE_DISTANCE * jnp.stack([jnp.sin(BESIDE_ANGLE * side), jnp.cos(BESIDE_ANGLE * side)], -1)
     return Layout(
         mesh=mesh,
         place=jnp.stack([distance * jnp.sin(angle), distance * jnp.cos(angle), height], -1),
         yaw=jax.random.uniform(k_yaw, (n,), minval=-jnp.pi, maxval=jnp.pi),
-        furniture=jnp.concatenate([middle[None], behind[: len(names) - 1]]),
+        furniture=jnp.concatenate([middle[None], beside[: len(names) - 1]]),
         quarter=jnp.zeros(len(names), jnp.int32),
         agent=jnp.zeros(2),
         heading=jax.random.uniform(k_heading, minval=-widest, maxval=widest),

@@ -23,7 +23,7 @@ CHOICE_WIDTH = 1.2
 DESK_SLOTS = 3
 """Most objects that stand side by side on the desk; of more, the table goes all round the agent."""
 BESIDE_DESK = ("box", "tray")
-"""Furniture that is small enough to stand behind an agent at its desk."""
+"""Furniture that is small enough to stand beside an agent at its desk."""
 RING_SLOTS = 8
 """Most objects round the agent."""
 
@@ -61,7 +61,7 @@ class Level:
     """Where the named object is to be put: pairs like ("on", "bed"), one drawn in every episode. None: it is lifted."""
     setting: Literal["room", "desk", "corridor"] = "room"
     """room: objects stand on the floor. desk: they stand on a desk before an agent that only turns its head, or all
-    round it if they are many; furniture stands behind it. corridor: they are met one after another and collected by
+    round it if they are many; furniture stands beside it. corridor: they are met one after another and collected by
     walking into them; so is the named one, in the room at the end."""
     named_before: bool = False
     """Of a corridor: an object's name is given while the agent walks up to it, not once it is collected."""

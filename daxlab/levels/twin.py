@@ -5,7 +5,7 @@
 Every level without rounds and distractors has a twin, whose name is ``desk/`` and the level's own. It differs as
 `desk/fast_map_three_objs` does from `architecture_comparison/fast_map_three_objs`: the agent sits at a desk and turns
 its head, its view is 24×24 pixels, a G of thirty objects shrinks to ten, and twenty words are enough. Where something
-is to be put, it is put on the tray or on the box that stand behind the agent. A corridor's twin is the same corridor in
+is to be put, it is put on the tray or on the box that stand beside the agent. A corridor's twin is the same corridor in
 24×24 pixels. Mixtures have twins, too.
 """
 
