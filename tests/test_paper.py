@@ -233,6 +233,34 @@ def test_a_killed_workers_run_goes_on_and_the_grid_completes(whole, tmp_path, ho
     assert told(victim) == told(whole)
 
 
+def test_a_grid_that_is_told_to_stop_saves_its_runs_and_leaves_nobody_at_work(tmp_path):
+    runs = [cell(tmp_path, seed, steps=24 * UPDATES * 1000) for seed in (0, 1)]
+    code = (
+        "import sys; from daxlab.experiments import runner;"
+        "runner.side_by_side([runner.from_text(text)[0] for text in sys.argv[1:]], 2, None, lambda cells: None)"
+    )
+    command = [sys.executable, "-c", code, *(runner.to_text(run, None) for run in runs)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while not all(list(run.folder.glob("checkpoints/exact-*")) for run in runs):
+            time.sleep(0.01)
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert runner.GO_ON in process.communicate()[0]
+    assert process.returncode == 0
+    for run in runs:
+        # Nobody holds its lock.
+        assert grid.state(run).what == "unfinished"
+        assert grid._updates(run.folder) > 0
+
+
+def test_a_run_that_was_told_to_stop_is_the_last(whole, tmp_path, monkeypatch, capsys):
+    tried = []
+    monkeypatch.setattr(grid, "run", lambda of, *_: tried.append(of.seed) or grid.State("unfinished"))
+    assert not runner.in_order([cell(tmp_path), cell(tmp_path, seed=1)], None, quiet=True)
+    assert tried == [0]
+    assert runner.GO_ON in capsys.readouterr().out
+
+
 def test_a_refused_run_does_not_stop_the_others(whole, tmp_path):
     bad = dataclasses.replace(whole, config=change(whole.config, agent__lstm=17))
     assert "another config" in runner.in_order([bad, whole], None, quiet=True)[bad.name]

@@ -1,7 +1,8 @@
 """The runs of a grid, one after another, side by side on one machine, or on a Ray cluster.
 
 A run that a lost worker left goes on from its last checkpoint, a finished one is never run again, and one that cannot
-be run (its place is taken by another config, say) is named and does not stop the others.
+be run (its place is taken by another config, say) is named and does not stop the others. Ctrl-C and SIGTERM stop all of
+them, each saved.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,13 @@ from daxlab.errors import DaxlabError, need
 from daxlab.experiments import grid
 from daxlab.experiments.grid import Cell, State
 from daxlab.learning.config import from_json, to_json
+from daxlab.learning.run import interruptions
 
 RETRIES = 3
 """How often a run whose worker died is taken up again."""
 LOOK = 2.0
 """Seconds between two looks at the runs."""
+GO_ON = "stopped; what is unfinished was saved, and the same command goes on with it"
 
 Watch = Callable[[Sequence[Cell]], None]
 """Shows how the runs are getting on."""
@@ -46,9 +50,13 @@ def in_order(cells: Sequence[Cell], budget: float | None, quiet: bool = False) -
         if not quiet:
             print(f"{i + 1} of {len(cells)}: {cell.name}", flush=True)
         try:
-            grid.run(cell, None if budget is None else deadline - time.monotonic(), quiet)
+            ended = grid.run(cell, None if budget is None else deadline - time.monotonic(), quiet)
         except DaxlabError as error:
             failures[cell.name] = str(error)
+            continue
+        if ended.what != "finished":
+            print(GO_ON, flush=True)
+            break
     return failures
 
 
@@ -62,8 +70,8 @@ def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: 
     working: dict[str, tuple[Cell, list[int], subprocess.Popen[str]]] = {}
     free = shares(jobs)
     failures = Failures()
-    try:
-        while waiting or working:
+    with interruptions() as stopped, _workers(working):
+        while (waiting or working) and not stopped:
             while waiting and len(working) < jobs and time.monotonic() < deadline:
                 cell, cores = waiting.pop(0), free.pop(0)
                 left = None if budget is None else deadline - time.monotonic()
@@ -85,12 +93,21 @@ def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: 
                 elif process.returncode != 0:
                     failures[name] = f"its worker died {tries[name]} times; last words: {said[-200:] or 'none'}"
             watch(cells)
+    if stopped:
+        print(GO_ON, flush=True)
+    return failures
+
+
+@contextmanager
+def _workers(working: dict[str, tuple[Cell, list[int], subprocess.Popen[str]]]) -> Iterator[None]:
+    """Whoever is still at work in the end is stopped, and waited for while it saves."""
+    try:
+        yield
     finally:
         for *_, process in working.values():
             process.terminate()
         for *_, process in working.values():
             process.communicate()
-    return failures
 
 
 def shares(jobs: int) -> list[list[int]]:
