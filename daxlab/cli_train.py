@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +18,7 @@ LevelName = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="LEVEL")]
 
 @dataclass(frozen=True)
 class Train:
-    """Train an agent, in a folder with its config, log, curve and checkpoints.
+    """Train an agent, in a folder with its config, log, curve and checkpoints; then see what it can do.
 
     Ctrl-C saves and says how to go on.
 
@@ -36,13 +38,15 @@ class Train:
     seed: int = 0
     """Of everything that is random."""
     budget: str | None = None
-    """Time to stop after, compilation and saving included: 90s, 9m, 1h30m."""
+    """Time to stop after, compilation, saving and evaluation included: 90s, 9m, 1h30m."""
+    evaluate: int = 500
+    """Episodes to play with frozen weights when it is done, of each level; fewer if the budget is short. 0: none."""
     until: float | None = None
     """Success in training, averaged over the log's last three lines, to stop at: 0.95"""
     out: Path | None = None
     """Folder of the run; runs/LEVEL-AGENT-SEED unless given."""
     resume: Path | None = None
-    """Go on with the run in this folder; only --steps, --budget, --until, --light and --devices count then."""
+    """Go on with the run in this folder; only --steps, --budget, --evaluate, --until, --light and --devices count."""
     weights: str | None = None
     """Start from these weights: a run folder, a checkpoint in it, a weights file, or pretrained:NAME."""
     light: bool = False
@@ -67,20 +71,38 @@ class Train:
 
     def train(self) -> None:
         """Train, once all processes have met."""
+        from daxlab.learning import exam
         from daxlab.learning.devices import take
         from daxlab.learning.progress import duration
-        from daxlab.learning.run import train
+        from daxlab.learning.run import STOPPED, train
 
+        if self.evaluate < 0:
+            raise DaxlabError(f"evaluate is {self.evaluate}; it must be at least 0")
+        began = time.monotonic()
         budget = None if self.budget is None else duration(self.budget)
+        # Of a run of many processes one alone would play, while the others wait.
+        examines = self.evaluate > 0 and self.coordinator is None
         options: dict[str, Any] = {
-            "budget": budget,
+            "budget": budget if budget is None or not examines else budget - exam.reserve(budget),
             "light": self.light,
             "until": self.until,
             "devices": take(self.devices),
         }
         if self.resume is not None:
-            train(None, self.resume, steps=self.steps, **options)
-            return
+            folder, line = self.resume, train(None, self.resume, steps=self.steps, **options)
+        else:
+            folder, line = self.begin(options)
+        if examines and line["ended"] != STOPPED:
+            deadline = math.inf if budget is None else began + budget
+            print("\nWith frozen weights:", flush=True)
+            for told in exam.examine(folder, self.evaluate, deadline):
+                print(_in_words(told))
+            print(f"\n{folder / 'curve.png'}: how it learned; {folder / 'evaluation.json'}: what it can do")
+
+    def begin(self, options: dict[str, Any]) -> tuple[Path, dict[str, Any]]:
+        """A new run: its folder and its last line."""
+        from daxlab.learning.run import train
+
         config, agent = self.config(), None
         if self.weights is not None:
             from daxlab.learning.config import change
@@ -89,7 +111,8 @@ class Train:
             trained = load_agent(self.weights)
             config, agent = change(config, agent=trained.config.agent), trained.agent
         name = f"{config.title.replace('/', '-')}-{config.agent.core}-{config.seed}"
-        train(config, self.out or Path("runs") / name, agent=agent, **options)
+        folder = self.out or Path("runs") / name
+        return folder, train(config, folder, agent=agent, **options)
 
     def config(self) -> Any:
         """The config that the flags ask for."""
@@ -152,12 +175,18 @@ class Evaluate:
         if self.as_json:
             print(to_text(result))
             return
-        low, high = result["interval"]
-        print(f"{result['agent']} on {result['level']}, trained for {result['trained_steps']:,} steps")
-        print(f"success   {result['success']:.3f}  ({low:.3f}…{high:.3f}; chance {result['chance']:.3f})")
-        print(
-            f"lift rate {result['lift_rate']:.3f}\nlength    {result['length']:.1f}\nreturn    {result['return']:.3f}"
-        )
+        print(_in_words(result))
+
+
+def _in_words(told: dict[str, Any]) -> str:
+    """An evaluation for people."""
+    low, high = told["interval"]
+    return (
+        f"{told['agent']} on {told['level']}, trained for {told['trained_steps']:,} steps\n"
+        f"episodes  {told['episodes']}\n"
+        f"success   {told['success']:.3f}  ({low:.3f}…{high:.3f}; chance {told['chance']:.3f})\n"
+        f"lift rate {told['lift_rate']:.3f}\nlength    {told['length']:.1f}\nreturn    {told['return']:.3f}"
+    )
 
 
 @dataclass(frozen=True)

@@ -245,6 +245,8 @@ def test_a_grid_that_is_told_to_stop_saves_its_runs_and_leaves_nobody_at_work(tm
             time.sleep(0.01)
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
+        # One that does not stop must not keep the tests.
+        threading.Timer(120, process.kill).start()
         assert runner.GO_ON in process.communicate()[0]
     assert process.returncode == 0
     for run in runs:

@@ -23,7 +23,7 @@ from daxlab.learning.config import change
 from daxlab.learning.evaluate import evaluate, load_agent
 from daxlab.learning.logs import draw_curve, read
 from daxlab.learning.progress import Progress
-from daxlab.learning.run import Run, latest, train
+from daxlab.learning.run import STOPPED, Run, latest, train
 from tests.small import small_preset
 
 UPDATES = 7
@@ -121,7 +121,7 @@ def test_a_signal_saves_and_the_run_goes_on_exactly(config, whole, tmp_path, cap
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    train(change(config, steps=10**6), folder)
+    assert train(change(config, steps=10**6), folder)["ended"] == STOPPED
     thread.join()
     assert f"daxlab train --resume {folder}" in capsys.readouterr().out
     reached = checkpoint.load(latest(folder)).updates

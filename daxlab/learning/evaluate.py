@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,12 +90,27 @@ class Meddle:
         return memory
 
 
-def play(env: Env, agent: Agent, keys: Array, greedy: bool = False, meddle: Meddle | None = None) -> Episodes:
-    """Play one episode from each key."""
+def play(
+    env: Env,
+    agent: Agent,
+    keys: Array,
+    greedy: bool = False,
+    meddle: Meddle | None = None,
+    at_once: int = SIDE_BY_SIDE,
+    deadline: float = math.inf,
+) -> Episodes:
+    """Play one episode from each key; of the first of them only where all would not be done by the deadline."""
     # Weights come as an argument: as constants of the program they would have it compiled anew for every agent.
     run = eqx.filter_jit(partial(_run, env, meddle or Meddle(), greedy))
-    some = range(0, len(keys), SIDE_BY_SIDE)
-    played = [jax.device_get(run(agent, keys[i : i + SIDE_BY_SIDE])) for i in some]
+    played: list[tuple[Episode, Notes, Sums]] = []
+    took = 0.0
+    for i in range(0, len(keys), at_once):
+        began = time.monotonic()
+        if played and began + took > deadline:
+            break
+        played.append(jax.device_get(run(agent, keys[i : i + at_once])))
+        # The first are not typical: they wait for the compiler.
+        took = time.monotonic() - began if i else 0.0
     ends = [(room.outcome, room.target, room.lifted, room.clock, notes.reward) for room, notes, _ in played]
     outcome, target, lifted, steps, reward = (np.concatenate(part) for part in zip(*ends, strict=True))
     sums = {name: float(sum(told[name].sum() for *_, told in played)) for name in played[0][2]}
@@ -145,14 +161,21 @@ def _run(env: Env, meddle: Meddle, greedy: bool, agent: Agent, keys: Array) -> t
 
 
 def evaluate(
-    where: str | Path, level: str | None = None, episodes: int = 500, seed: int = 0, greedy: bool = False
+    where: str | Path,
+    level: str | None = None,
+    episodes: int = 500,
+    seed: int = 0,
+    greedy: bool = False,
+    at_once: int = SIDE_BY_SIDE,
+    deadline: float = math.inf,
 ) -> dict[str, Any]:
     """Play `episodes` episodes of a level (the one it was trained on unless given) and report."""
     if episodes < 1:
         raise DaxlabError(f"episodes is {episodes}; at least 1 is needed")
     trained = load_agent(where)
     env = env_for(trained, level)
-    played = play(env, trained.agent, jax.random.split(jax.random.key(seed), episodes), greedy)
+    keys = jax.random.split(jax.random.key(seed), episodes)
+    played = play(env, trained.agent, keys, greedy, at_once=at_once, deadline=deadline)
     return report(played, env.level.chance) | {
         "level": env.level.name,
         "seed": seed,
@@ -205,6 +228,6 @@ def wilson(successes: int, count: int, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def to_text(result: dict[str, Any]) -> str:
+def to_text(result: dict[str, Any] | list[dict[str, Any]]) -> str:
     """The report as JSON."""
     return json.dumps(result, indent=2, ensure_ascii=False)

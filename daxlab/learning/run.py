@@ -44,6 +44,8 @@ COUNTERS = "counters/"
 """Where a checkpoint keeps what the log has not told yet."""
 UNTIL_LINES = 3
 """Lines of the log over which the success that ends a run is averaged."""
+STOPPED = "stopped"
+"""Why a run ended that somebody stopped, or another process of it."""
 APART = 0.1
 """Nats: a learner whose policy is further than this from the one that acted with the same weights computes wrongly."""
 
@@ -61,7 +63,7 @@ def train(
     quiet: bool = False,
     resume_command: str = "daxlab train --resume",
 ) -> dict[str, Any]:
-    """Train in a new folder or, without a config, go on in an old one; returns the log's last line.
+    """Train in a new folder or, without a config, go on in an old one; returns the log's last line and why it ended.
 
     `budget` is in seconds, compilation and saving included; `steps` replaces the config's. `until` is a success
     in training, averaged over the log's last three lines, at which to stop. `agent` is one to start from, trained
@@ -164,8 +166,9 @@ class Run:
                     self.save()
                     saved_at = time.monotonic()
             self.save()
-        self.finish((stopped or ["stopped"])[0] if stop else "done")
-        return self.latest_line()
+        why = (stopped or [STOPPED])[0] if stop else "done"
+        self.finish(why)
+        return self.latest_line() | {"ended": why}
 
     def update(self, update: Any, repeats: int) -> float:
         """One call of the compiled program; returns its seconds."""
@@ -342,7 +345,7 @@ def interruptions() -> Iterator[list[str]]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        reasons.append("stopped")
+        reasons.append(STOPPED)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
