@@ -53,7 +53,7 @@ def test_the_budget_is_of_training_and_evaluation(trains_small, monkeypatch, tmp
     monkeypatch.setattr(exam, "examine", lambda folder, episodes, deadline: given.update(left=deadline) or [])
     main(["train", DESK, "--budget", "10m", "--out", str(tmp_path / "run")])
     assert given["left"] - given["end"] == pytest.approx(exam.reserve(600), abs=30)
-    assert [exam.reserve(budget) for budget in (None, 30, 240, 1200)] == [0, 10, 30, 120]
+    assert [exam.reserve(budget) for budget in (None, 30, 240, 1200)] == [0, 10, 40, 120]
 
 
 def test_when_time_is_up_fewer_episodes_are_played_and_they_are_the_first(tmp_path):

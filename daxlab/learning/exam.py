@@ -17,8 +17,8 @@ SEED = 1000
 """Its episodes are nobody's training episodes."""
 AT_ONCE = 100
 """Episodes side by side: after so many there is a look at the clock."""
-SHARE, LEAST, MOST = 0.1, 30.0, 1 / 3
-"""Of a run's budget, what is kept for it: a tenth, but half a minute at least, and a third at most."""
+SHARE, LEAST, MOST = 0.1, 40.0, 1 / 3
+"""Of a run's budget, what is kept for it: a tenth, but forty seconds at least, and a third at most."""
 
 
 def reserve(budget: float | None) -> float:
