@@ -69,6 +69,8 @@ class Run:
     """Conditions to run, by name; all unless given."""
     jobs: int = 1
     """Runs side by side on this machine."""
+    cpu_jobs: int = 0
+    """Further ones that leave the GPU to those, on the processor alone."""
     on: str = "here"
     """here, or ray: as tasks of a Ray cluster."""
     cpus: float = 1.0
@@ -95,10 +97,10 @@ class Run:
             failures = runner.on_ray(cells, self.cpus, self.gpus, self.address, budget, _watch())
         elif self.on != "here":
             raise unknown("place to run", self.on, ("here", "ray"))
-        elif self.jobs == 1:
+        elif (self.jobs, self.cpu_jobs) == (1, 0):
             failures = runner.in_order(cells, budget)
         else:
-            failures = runner.side_by_side(cells, self.jobs, budget, _watch())
+            failures = runner.side_by_side(cells, self.jobs, budget, _watch(), self.cpu_jobs)
         show(runner.table(cells), False, f"{self.name}, scale {self.scale}")
         if failures:
             name, why = next(iter(failures.items()))

@@ -100,6 +100,7 @@ def test_unknown_names_are_refused(capsys):
         (["run", "slow", "--on", "roy"], "did you mean ray"),
         (["run", "slow", "--seeds", "0"], "at least 1"),
         (["run", "slow", "--jobs", "0"], "at least 1"),
+        (["run", "slow", "--jobs", "2", "--cpu-jobs", "-1"], "neither below 0"),
     ):
         with pytest.raises(SystemExit) as stop:
             main(["paper", *words])
@@ -277,6 +278,31 @@ def test_workers_share_no_core(monkeypatch, cores, jobs):
     assert len(shares) == jobs
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
     assert sorted(core for share in shares for core in share) == (sorted(cores) if len(cores) >= jobs else [])
+
+
+def test_some_workers_leave_the_gpu_to_the_others_and_begin_at_the_end(tmp_path, monkeypatch):
+    began = {}
+
+    def worker(of, budget, place):
+        began[of.seed] = place
+        return subprocess.Popen(["sleep", "1"], stderr=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(runner, "_worker", worker)
+    runner.side_by_side([cell(tmp_path, seed) for seed in range(5)], 1, None, lambda cells: None, cpu_jobs=2)
+    assert sorted(began) == [0, 1, 2, 3, 4]
+    assert list(began)[:3] == [0, 4, 3]
+    assert [began[seed].cpu_alone for seed in (0, 4, 3)] == [False, True, True]
+
+
+def test_a_worker_on_the_processor_alone_sees_no_gpu(whole, monkeypatch):
+    given = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, env, **_: given.append((command[3:], env)))
+    for cpu_alone in (False, True):
+        runner._worker(whole, None, runner.Place([1, 3], cpu_alone))
+    (words, free), (_, bound) = given
+    assert words[1:] == ["1", "3"]
+    assert free.get("JAX_PLATFORMS") == os.environ.get("JAX_PLATFORMS")
+    assert bound["JAX_PLATFORMS"] == "cpu"
 
 
 def test_a_worker_stays_on_its_cores(whole):

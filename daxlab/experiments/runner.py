@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from daxlab.errors import DaxlabError, need
 from daxlab.experiments import grid
@@ -60,31 +60,43 @@ def in_order(cells: Sequence[Cell], budget: float | None, quiet: bool = False) -
     return failures
 
 
-def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: Watch) -> Failures:
-    """In so many processes at a time, each on a share of the processor's cores where there are enough of them."""
-    if jobs < 1:
-        raise DaxlabError(f"jobs is {jobs}; at least 1 is needed")
+class Place(NamedTuple):
+    """Where a worker works."""
+
+    cores: Sequence[int]
+    cpu_alone: bool
+    """It leaves the GPU to others."""
+
+
+def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: Watch, cpu_jobs: int = 0) -> Failures:
+    """In so many processes at a time, each on a share of the processor's cores where there are enough of them.
+
+    `cpu_jobs` are further ones that leave the GPU to the others; they begin at the list's end.
+    """
+    if jobs < 0 or cpu_jobs < 0 or jobs + cpu_jobs < 1:
+        raise DaxlabError(f"jobs is {jobs} and cpu_jobs {cpu_jobs}; together at least 1 is needed, and neither below 0")
     deadline = _deadline(budget)
     waiting = [cell for cell in cells if grid.state(cell).what != "finished"]
     tries: dict[str, int] = {}
-    working: dict[str, tuple[Cell, list[int], subprocess.Popen[str]]] = {}
-    free = shares(jobs)
+    working: dict[str, tuple[Cell, Place, subprocess.Popen[str]]] = {}
+    free = [Place(cores, i >= jobs) for i, cores in enumerate(shares(jobs + cpu_jobs))]
     failures = Failures()
     with interruptions() as stopped, _workers(working):
         while (waiting or working) and not stopped:
-            while waiting and len(working) < jobs and time.monotonic() < deadline:
-                cell, cores = waiting.pop(0), free.pop(0)
+            while waiting and free and time.monotonic() < deadline:
+                place = free.pop(0)
+                cell = waiting.pop(-1 if place.cpu_alone else 0)
                 left = None if budget is None else deadline - time.monotonic()
                 tries[cell.name] = tries.get(cell.name, 0) + 1
-                working[cell.name] = cell, cores, _worker(cell, left, cores)
+                working[cell.name] = cell, place, _worker(cell, left, place)
             if not working:
                 break
             time.sleep(LOOK / 4)
-            for name, (cell, cores, process) in list(working.items()):
+            for name, (cell, place, process) in list(working.items()):
                 if process.poll() is None:
                     continue
                 del working[name]
-                free.append(cores)
+                free.append(place)
                 said = process.communicate()[1].strip()
                 if process.returncode == 2:
                     failures[name] = said.splitlines()[-1] if said else "it refused"
@@ -99,7 +111,7 @@ def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: 
 
 
 @contextmanager
-def _workers(working: dict[str, tuple[Cell, list[int], subprocess.Popen[str]]]) -> Iterator[None]:
+def _workers(working: dict[str, tuple[Cell, Place, subprocess.Popen[str]]]) -> Iterator[None]:
     """Whoever is still at work in the end is stopped, and waited for while it saves."""
     try:
         yield
@@ -181,13 +193,15 @@ def _deadline(budget: float | None) -> float:
     return float("inf") if budget is None else time.monotonic() + budget
 
 
-def _worker(cell: Cell, budget: float | None, cores: Sequence[int]) -> subprocess.Popen[str]:
+def _worker(cell: Cell, budget: float | None, place: Place) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "daxlab.experiments.runner", to_text(cell, budget), *map(str, cores)],
+        [sys.executable, "-m", "daxlab.experiments.runner", to_text(cell, budget), *map(str, place.cores)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        env=os.environ
+        | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        | ({"JAX_PLATFORMS": "cpu"} if place.cpu_alone else {}),
     )
 
 
