@@ -140,6 +140,35 @@ def test_pages_that_are_not_written_yet_are_left_out_of_the_nav():
     assert there(nav, DOCS) == [{"Home": "index.md"}, {"Both": ["world.md"]}]
 
 
+def told(value) -> str:
+    """A field's value as the table of presets has it."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case tuple() | list():
+            return " · ".join(map(str, value))
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:g}"
+    return str(value)
+
+
+def flat(data, before=()) -> dict[str, str]:
+    """Fields and their parts, by name."""
+    if not isinstance(data, dict):
+        return {".".join(before): told(data)}
+    return {name: value for part, x in data.items() for name, value in flat(x, (*before, part)).items()}
+
+
+def test_the_table_of_presets_names_every_difference_and_no_other():
+    page = (ROOT / "docs/deviations.md").read_text().split("## Presets")[1]
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| (.+) \|$", page, re.MULTILINE))
+    paper, *ours = (flat(config.to_json(config.preset(name))) for name in ("paper", "room", "desk"))
+    everywhere = {name: [value, *(preset[name] for preset in ours)] for name, value in paper.items()}
+    assert rows == {name: " | ".join(each) for name, each in everywhere.items() if len(set(each)) > 1}
+
+
 def test_the_agents_pages_give_the_counts_of_daxlab_agents():
     for row in agent_table("paper", reconstruction=True):
         for page in ("index", row["agent"]):
