@@ -31,15 +31,13 @@ from daxlab.errors import DaxlabError
 from daxlab.experiments.claims import Condition, Experiment
 from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import Scale, scale
-from daxlab.learning import checkpoint
+from daxlab.learning import checkpoint, exam
 from daxlab.learning.config import TrainConfig, change, from_json, to_json
 from daxlab.learning.evaluate import evaluate
 from daxlab.learning.logs import read, write_whole
 from daxlab.learning.run import read_config, train
 
 RESULTS, WORK = Path("results/paper"), Path("runs/paper")
-EVALUATION_SEED = 1000
-"""Its episodes are nobody's training episodes."""
 COMMIT = "DAXLAB_COMMIT"
 """Environment variable that says of which commit this code is, where git cannot."""
 
@@ -210,7 +208,7 @@ def _keep(cell: Cell) -> None:
     own = [level.name for level in cell.config.specs] if len(cell.config.specs) > 1 else [cell.config.level]
     told = {}
     for level in dict.fromkeys((*own, *cell.tests)):
-        told[level] = evaluate(cell.folder, level, cell.episodes, EVALUATION_SEED)
+        told[level] = evaluate(cell.folder, level, cell.episodes, exam.SEED)
         del told[level]["weights"]
     log = read(cell.folder / "log.jsonl")
     weights = list(cell.config.weights.values())
