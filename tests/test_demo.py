@@ -41,7 +41,7 @@ def results(monkeypatch):
 
     def keep(module, name):
         function = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *given: kept.setdefault(name, function(*given)))
+        monkeypatch.setattr(module, name, lambda *given, **options: kept.setdefault(name, function(*given, **options)))
 
     keep(evaluate, "play")
     keep(thinking, "record")
