@@ -95,7 +95,12 @@ class Train:
         if examines and line["ended"] != STOPPED:
             deadline = math.inf if budget is None else began + budget
             print("\nWith frozen weights:", flush=True)
-            for told in exam.examine(folder, self.evaluate, deadline):
+            try:
+                results = exam.examine(folder, self.evaluate, deadline)
+            except KeyboardInterrupt:
+                print(f"stopped; the run itself is saved, and daxlab evaluate {folder} plays again")
+                return
+            for told in results:
                 print(_in_words(told))
             print(f"\n{folder / 'curve.png'}: how it learned; {folder / 'evaluation.json'}: what it can do")
 

@@ -47,6 +47,16 @@ def test_none_are_played_if_none_are_asked_for_or_somebody_stopped_it(trains_sma
     assert refused.value.code == 2
 
 
+def test_who_stops_the_evaluation_keeps_the_run(trains_small, monkeypatch, tmp_path, capsys):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exam, "examine", stop)
+    main(["train", DESK, "--out", str(tmp_path / "run")])
+    assert f"daxlab evaluate {tmp_path / 'run'} plays again" in capsys.readouterr().out
+    assert run.latest(tmp_path / "run").exists()
+
+
 def test_the_budget_is_of_training_and_evaluation(trains_small, monkeypatch, tmp_path):
     given = {}
     monkeypatch.setattr(run.Run, "go", lambda self, deadline, until: given.update(end=deadline) or {"ended": "done"})
