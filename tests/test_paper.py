@@ -184,13 +184,20 @@ def test_two_workers_do_not_share_a_run(whole, tmp_path):
     assert grid.state(mine).what == "unfinished"
 
 
-def test_a_result_names_every_commit_that_was_at_its_run(tmp_path, monkeypatch):
-    long = cell(tmp_path)
-    long.folder.mkdir(parents=True)
-    for name in ("aaaaaaa", "bbbbbbb", "aaaaaaa"):
-        monkeypatch.setenv(grid.COMMIT, name)
-        grid._note(long)
-    assert grid._commits(long).read_text().split() == ["aaaaaaa", "bbbbbbb"]
+def test_a_result_names_every_commit_and_machine_that_was_at_its_run(whole, tmp_path, monkeypatch):
+    again = dataclasses.replace(whole, results=tmp_path)
+    marks = [grid._commits(whole), grid._machines(whole)]
+    before = [mark.read_text() for mark in marks]
+    for commit, device in (("aaaaaaa", "one"), ("bbbbbbb", "two"), ("aaaaaaa", "one")):
+        monkeypatch.setenv(grid.COMMIT, commit)
+        monkeypatch.setattr(grid, "machine", lambda device=device: {"device": device})
+        grid._note(again)
+    grid.run(again, quiet=True)
+    for mark, text in zip(marks, before, strict=True):
+        mark.write_text(text)
+    result = json.loads(again.result.read_text())
+    assert result["commit"].split(", ")[1:] == ["aaaaaaa", "bbbbbbb"]
+    assert [at["device"] for at in result["machines"]][1:] == ["one", "two"]
 
 
 # --- many runs ----------------------------------------------------------------------------------------------------

@@ -218,8 +218,9 @@ def _keep(cell: Cell) -> None:
         "steps": _updates(cell.folder) * cell.config.steps_per_update,
         "seconds": log[-1]["seconds"] if log else 0.0,
         "tests": told,
-        "commit": ", ".join(_commits(cell).read_text().split()),
+        "commit": ", ".join(_noted(_commits(cell))),
         "machine": machine(),
+        "machines": [json.loads(line) for line in _noted(_machines(cell))],
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "config": to_json(cell.config),
     }
@@ -229,15 +230,23 @@ def _keep(cell: Cell) -> None:
 
 
 def _note(cell: Cell) -> None:
-    """Which code is at this run, before it is: a run that goes on another day has two commits."""
-    path, now = _commits(cell), commit()
-    before = path.read_text().split() if path.exists() else []
-    if now not in before:
-        write_whole(path, "\n".join([*before, now]) + "\n")
+    """Which code and which machine are at this run, before they are: one that goes on another day may have two."""
+    for path, now in ((_commits(cell), commit()), (_machines(cell), json.dumps(machine()))):
+        before = _noted(path)
+        if now not in before:
+            write_whole(path, "\n".join([*before, now]) + "\n")
+
+
+def _noted(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def _commits(cell: Cell) -> Path:
     return cell.folder.with_name(f"{cell.folder.name}.commits")
+
+
+def _machines(cell: Cell) -> Path:
+    return cell.folder.with_name(f"{cell.folder.name}.machines")
 
 
 def _lock_path(cell: Cell) -> Path:

@@ -142,7 +142,7 @@ def made_by(one: Finding) -> str:
     """Commits and machines of its runs."""
     runs = [run for some in one.runs.values() for run in some]
     commits = sorted({run.result["commit"] for run in runs})
-    machines = sorted({run.result["machine"]["device"] for run in runs})
+    machines = sorted({at["device"] for run in runs for at in run.result.get("machines", [run.result["machine"]])})
     return f"{', '.join(commits)}; {', '.join(machines)}"
 
 
