@@ -57,7 +57,7 @@ class Condition:
     """Of success in training."""
     tests: tuple[Test, ...] = ()
     desk: tuple[tuple[str, Any], ...] = ()
-    """Likewise, of its twin at the desk only; `steps` among them."""
+    """Likewise, of its twin at the desk only; `steps` among them, and a `level` to train on instead."""
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,9 @@ def _desk(experiment: Experiment, condition: Condition, seed: int) -> TrainConfi
         options[SIZE] = DESK_MEMORY[options[SIZE]]
     if options.get(WRITE):
         options["agent__memory__window"] = 1
+    level = PREFIX + options.pop("level", condition.level)
     options = {"rooms": 256, "minibatch": 64, "optimiser__decay_steps": steps} | options
-    return change(config, level=PREFIX + condition.level, steps=steps, seed=seed, **options)
+    return change(config, level=level, steps=steps, seed=seed, **options)
 
 
 def _with_agent(config: TrainConfig, core: str, condition: Condition) -> TrainConfig:

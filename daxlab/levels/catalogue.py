@@ -176,6 +176,7 @@ _CONVENTIONAL = (
     "fast_slow/slow_learn_three_objs_bed_tray_putting_on",
 )
 _ZERO_SHOT = (*_CONVENTIONAL, "fast_slow/fast_map_three_objs", "fast_slow/fast_map_three_objs_bed_tray")
+_CATEGORIES = ("category_extension/fast_map_three_objs", "category_extension/fast_map_three_objs_extension")
 _ZERO_SHOT_BOX = (
     "bed_box/slow_learn_three_objs_lifting",
     "bed_box/slow_learn_three_objs_putting",
@@ -187,5 +188,7 @@ MIXTURES: dict[str, tuple[str, ...]] = {
     "fast_slow/with_fast_putting": (*_ZERO_SHOT, "fast_slow/fast_map_three_objs_bed_tray_putting_on"),
     "bed_box/zero_shot": _ZERO_SHOT_BOX,
     "bed_box/with_fast_putting": (*_ZERO_SHOT_BOX, "bed_box/fast_map_three_objs_putting"),
+    "category_extension/with_and_without": _CATEGORIES,
 }
-"""Section 4.3's two training regimes, all levels with equal weight: without any fast-mapped putting, and with it."""
+"""Section 4.3's two training regimes, all levels with equal weight: without any fast-mapped putting, and with it. And
+classes with other and with the same exemplars in the instruction, by halves: an easier way to learn the first."""

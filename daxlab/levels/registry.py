@@ -27,8 +27,9 @@ def find(name: str) -> Recipe:
     if _at_desk(name) in levels():
         return Recipe(name, {twin(levels()[_at_desk(name)]): 1.0})
     if _at_desk(name) in MIXTURES:
-        mixed = mixture(_at_desk(name)).items()
-        return Recipe(name, {twin(levels()[level], carries=True): weight for level, weight in mixed})
+        mixed = {levels()[level]: weight for level, weight in mixture(_at_desk(name)).items()}
+        carries = any(level.goals for level in mixed)
+        return Recipe(name, {twin(level, carries): weight for level, weight in mixed.items()})
     if name.startswith("{"):
         return _written_out(name)
     if files.is_file(name):
