@@ -71,6 +71,8 @@ class Run:
     """Runs side by side on this machine."""
     cpu_jobs: int = 0
     """Further ones that leave the GPU to those, on the processor alone."""
+    together: int = 1
+    """Seeds of a condition in one program: on a GPU, small runs are hardly slower so."""
     on: str = "here"
     """here, or ray: as tasks of a Ray cluster."""
     cpus: float = 1.0
@@ -94,13 +96,13 @@ class Run:
         budget = None if self.budget is None else duration(self.budget)
         cells = _cells(self.name, self.scale, self.seeds, self.only, self.results, self.work)
         if self.on == "ray":
-            failures = runner.on_ray(cells, self.cpus, self.gpus, self.address, budget, _watch())
+            failures = runner.on_ray(cells, self.cpus, self.gpus, self.address, budget, _watch(), self.together)
         elif self.on != "here":
             raise unknown("place to run", self.on, ("here", "ray"))
         elif (self.jobs, self.cpu_jobs) == (1, 0):
-            failures = runner.in_order(cells, budget)
+            failures = runner.in_order(cells, budget, together=self.together)
         else:
-            failures = runner.side_by_side(cells, self.jobs, budget, _watch(), self.cpu_jobs)
+            failures = runner.side_by_side(cells, self.jobs, budget, _watch(), self.cpu_jobs, self.together)
         show(runner.table(cells), False, f"{self.name}, scale {self.scale}")
         if failures:
             name, why = next(iter(failures.items()))

@@ -47,6 +47,33 @@ def test_a_folded_residual_block_is_the_plain_one():
     np.testing.assert_allclose(folded, block(x), rtol=1e-4, atol=1e-5)
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    kernel=st.integers(1, 4),
+    stride=st.integers(1, 3),
+    fold=st.sampled_from([None, 1, 2]),
+    size=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+)
+def test_a_product_with_patches_is_the_convolution_with_weights_of_each_seeds_own(kernel, stride, fold, size):
+    height, width = (cells * stride * (fold or 1) for cells in size)
+    seeds = [Convolution(jax.random.key(seed), 9, 3, kernel, stride) for seed in (0, 1)]
+    x = numbers(2, height, width, 9)
+    given = jax.vmap(lambda x: space_to_depth(x, stride * fold))(x) if fold else jnp.asarray(x)
+    weight = numbers(*jax.eval_shape(lambda x: seeds[0](x, fold), given[0]).shape)
+
+    def loss(convolution, x):
+        return jnp.sum(weight * convolution(x, fold))
+
+    plain = [jax.value_and_grad(loss)(seed, one) for seed, one in zip(seeds, given, strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layers, "FEW", 0)
+        patch.setattr(layers, "_in_patches", lambda x: True)
+        both = jax.tree.map(lambda *each: jnp.stack(each), *seeds)
+        told = jax.vmap(jax.value_and_grad(loss))(both, given)
+    for a, b in zip(jax.tree.leaves(told), jax.tree.leaves(jax.tree.map(lambda *x: jnp.stack(x), *plain)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
 def test_folding_and_unfolding_are_inverse():
     x = numbers(6, 9, 2)
     np.testing.assert_array_equal(depth_to_space(space_to_depth(x, 3), 3), x)
@@ -110,7 +137,7 @@ def test_a_small_pictures_convolution_is_one_matrix(monkeypatch, stride):
 @pytest.mark.parametrize(("stride", "size"), [(2, 4), (3, 24)])
 def test_patches_that_do_not_overlap_are_one_product(monkeypatch, stride, size):
     convolution, x = Convolution(jax.random.key(0), 3, 5, stride, stride), numbers(size, 2 * size, 3)
-    plain = layers._convolve(x[None], convolution.weight, stride, "SAME")[0]
+    plain = layers._convolve(x, convolution.weight, stride, 2 * [(0, 0)])
     monkeypatch.setattr(layers, "_convolve", None)
     monkeypatch.setattr(layers, "FEW", 0)
     np.testing.assert_allclose(convolution(x), plain, rtol=1e-4, atol=1e-5)

@@ -100,6 +100,7 @@ def test_unknown_names_are_refused(capsys):
         (["run", "slow", "--on", "roy"], "did you mean ray"),
         (["run", "slow", "--seeds", "0"], "at least 1"),
         (["run", "slow", "--jobs", "0"], "at least 1"),
+        (["run", "slow", "--together", "0"], "at least 1"),
         (["run", "slow", "--jobs", "2", "--cpu-jobs", "-1"], "neither below 0"),
     ):
         with pytest.raises(SystemExit) as stop:
@@ -245,9 +246,9 @@ def test_a_grid_that_is_told_to_stop_saves_its_runs_and_leaves_nobody_at_work(tm
     runs = [cell(tmp_path, seed, steps=24 * UPDATES * 1000) for seed in (0, 1)]
     code = (
         "import sys; from daxlab.experiments import runner;"
-        "runner.side_by_side([runner.from_text(text)[0] for text in sys.argv[1:]], 2, None, lambda cells: None)"
+        "runner.side_by_side(runner.from_text(sys.argv[1])[0], 2, None, lambda cells: None)"
     )
-    command = [sys.executable, "-c", code, *(runner.to_text(run, None) for run in runs)]
+    command = [sys.executable, "-c", code, runner.to_text(runs, None)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while not all(list(run.folder.glob("checkpoints/exact-*")) for run in runs):
             time.sleep(0.01)
@@ -265,7 +266,7 @@ def test_a_grid_that_is_told_to_stop_saves_its_runs_and_leaves_nobody_at_work(tm
 
 def test_a_run_that_was_told_to_stop_is_the_last(whole, tmp_path, monkeypatch, capsys):
     tried = []
-    monkeypatch.setattr(grid, "run", lambda of, *_: tried.append(of.seed) or grid.State("unfinished"))
+    monkeypatch.setattr(grid, "run_together", lambda of, *_: tried.append(of[0].seed) or [grid.State("unfinished")])
     assert not runner.in_order([cell(tmp_path), cell(tmp_path, seed=1)], None, quiet=True)
     assert tried == [0]
     assert runner.GO_ON in capsys.readouterr().out
@@ -290,7 +291,8 @@ def test_workers_share_no_core(monkeypatch, cores, jobs):
 def test_some_workers_leave_the_gpu_to_the_others_and_begin_at_the_end(tmp_path, monkeypatch):
     began = {}
 
-    def worker(of, budget, place):
+    def worker(batch, budget, place):
+        (of,) = batch
         began[of.seed] = place
         return subprocess.Popen(["sleep", "1"], stderr=subprocess.PIPE, text=True)
 
@@ -305,7 +307,7 @@ def test_a_worker_on_the_processor_alone_sees_no_gpu(whole, monkeypatch):
     given = []
     monkeypatch.setattr(subprocess, "Popen", lambda command, env, **_: given.append((command[3:], env)))
     for cpu_alone in (False, True):
-        runner._worker(whole, None, runner.Place([1, 3], cpu_alone))
+        runner._worker((whole,), None, runner.Place([1, 3], cpu_alone))
     (words, free), (_, bound) = given
     assert words[1:] == ["1", "3"]
     assert free.get("JAX_PLATFORMS") == os.environ.get("JAX_PLATFORMS")
@@ -317,16 +319,64 @@ def test_a_worker_stays_on_its_cores(whole):
     core = max(os.sched_getaffinity(0))
     code = (
         "import os, sys; from daxlab.experiments import grid, runner;"
-        "grid.run = lambda *given, **options: print(os.sched_getaffinity(0)); runner.main()"
+        "grid.run_together = lambda *given, **options: print(os.sched_getaffinity(0)); runner.main()"
     )
     for cores, seen in (([core], {core}), ([], os.sched_getaffinity(0))):
-        command = [sys.executable, "-c", code, runner.to_text(whole, None), *map(str, cores)]
+        command = [sys.executable, "-c", code, runner.to_text([whole], None), *map(str, cores)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert said.strip() == str(seen)
 
 
 def test_a_run_is_the_same_on_a_workers_command_line(whole):
-    assert runner.from_text(runner.to_text(whole, 3.5)) == (whole, 3.5)
+    other = dataclasses.replace(whole, seed=1, config=change(whole.config, seed=1))
+    assert runner.from_text(runner.to_text([whole, other], 3.5)) == ((whole, other), 3.5)
+
+
+# --- seeds in one program -----------------------------------------------------------------------------------------
+
+
+def test_seeds_of_a_config_are_grouped_and_finished_ones_left_out(whole, tmp_path):
+    runs = [cell(tmp_path, seed) for seed in range(3)]
+    others = [dataclasses.replace(run, key="other") for run in runs]
+    mixed = [whole, runs[0], others[0], runs[1], others[1], runs[2], others[2]]
+    assert runner.batches(mixed) == [(run,) for run in mixed[1:]]
+    assert runner.batches(mixed, 2) == [tuple(runs[:2]), tuple(runs[2:]), tuple(others[:2]), tuple(others[2:])]
+    with pytest.raises(DaxlabError, match="at least 1 seed"):
+        runner.batches(mixed, 0)
+
+
+def test_a_worker_on_the_processor_alone_takes_one_seed_of_a_group(tmp_path, monkeypatch):
+    began = []
+
+    def worker(batch, budget, place):
+        began.append(([of.seed for of in batch], place.cpu_alone))
+        return subprocess.Popen(["sleep", "1"], stderr=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(runner, "_worker", worker)
+    runs = [cell(tmp_path, seed) for seed in range(4)]
+    assert not runner.side_by_side(runs, 1, None, lambda cells: None, cpu_jobs=1, together=2)
+    assert began[:2] == [([0, 1], False), ([3], True)]
+    assert sorted(seed for seeds, _ in began for seed in seeds) == [0, 1, 2, 3]
+
+
+def test_together_finished_refused_and_new_runs_each_come_to_their_own_end(whole, tmp_path):
+    """What seed 0 learns does not depend on who learns beside it; one that is refused stops no other."""
+    fresh = [cell(tmp_path, seed) for seed in (0, 1)]
+    bad = dataclasses.replace(whole, seed=2, results=tmp_path / "results", key="bad")
+    bad.result.parent.mkdir(parents=True)
+    bad.result.write_text("{")
+    with pytest.raises(DaxlabError, match="no result"):
+        grid.run_together([whole, bad, *fresh], quiet=True)
+    assert [grid.state(run).what for run in (whole, bad, *fresh)] == ["finished", "refused", "finished", "finished"]
+    assert bad.result.read_text() == "{"
+    (numbers, lines), (alone, lines_alone) = told(fresh[0]), told(whole)
+    assert numbers[1:2] + numbers[3:] == alone[1:2] + alone[3:]
+    assert numbers[0] == pytest.approx(alone[0], abs=0.2)
+    for line, same in zip(lines, lines_alone, strict=True):
+        assert line["loss"] == pytest.approx(same["loss"], abs=0.05)
+    result = json.loads(fresh[1].result.read_text())
+    assert [at.get("together") for at in result["machines"]] == [2]
+    assert told(fresh[1])[1] != lines
 
 
 # --- what is said -------------------------------------------------------------------------------------------------

@@ -68,12 +68,13 @@ class Convolution(eqx.Module):
         weight, bias = self.weight.astype(x.dtype), self.bias.astype(x.dtype)
         if fold is not None:
             weight, padding = _folded(self.weight, self.stride, fold)
-            return _convolve(x[None], weight.astype(x.dtype), 1, padding)[0] + jnp.tile(bias, fold**2)
+            return _convolve(x, weight.astype(x.dtype), 1, padding) + jnp.tile(bias, fold**2)
         if self.weight.shape[0] == self.stride and not any(size % self.stride for size in x.shape[:2]):
             # Patches that do not overlap are one product.
             return space_to_depth(x, self.stride) @ weight.reshape(-1, weight.shape[-1]) + bias
         if x.size > FEW:
-            return _convolve(x[None], weight, self.stride, "SAME")[0] + bias
+            padding = jax.lax.padtype_to_pads(x.shape[:2], weight.shape[:2], 2 * (self.stride,), "SAME")
+            return _convolve(x, weight, self.stride, padding) + bias
         # A small picture is multiplied by one matrix: libraries of convolutions are slow where most of it is padding.
         reaches = (_reach(size, self.weight.shape[0], self.stride) for size in x.shape[:2])
         rows, columns = (reach[padding[0]] for reach, padding in reaches)
@@ -85,9 +86,33 @@ FEW = 256
 """Numbers of a picture up to which a convolution of it is done as one matrix."""
 
 
-def _convolve(x: Array, weight: Array, stride: int, padding: str | Sequence[tuple[int, int]]) -> Array:
+FEW_IN_PATCHES = 4096
+"""Likewise on a GPU as one product with its patches. That stays one where every seed has weights of its own (see
+`daxlab.learning.together`), of which a convolution would have to be made that is cut into groups."""
+
+
+def _convolve(x: Array, weight: Array, stride: int, padding: Sequence[tuple[int, int]]) -> Array:
+    if _in_patches(x):
+        # What is put together for a product must not become a part of its kernel (docs/performance.md, "When acting
+        # and learning differ").
+        patches = jax.lax.optimization_barrier(_patches(x, weight.shape[0], weight.shape[1], stride, padding))
+        return patches @ weight.reshape(-1, weight.shape[-1])
     numbers = ("NHWC", "HWIO", "NHWC")
-    return jax.lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=numbers)
+    return jax.lax.conv_general_dilated(x[None], weight, (stride, stride), padding, dimension_numbers=numbers)[0]
+
+
+def _in_patches(x: Array) -> bool:
+    return jax.default_backend() == "gpu" and x.size <= FEW_IN_PATCHES
+
+
+def _patches(
+    x: Shaped[Array, "h w i"], rows: int, columns: int, stride: int, padding: Sequence[tuple[int, int]]
+) -> Shaped[Array, "h2 w2 c"]:
+    """What each result of a convolution sees, tap after tap."""
+    x = jnp.pad(x, (*padding, (0, 0)))
+    high, wide = (size - taps + 1 for size, taps in zip(x.shape[:2], (rows, columns), strict=True))
+    taps = [x[k : k + high : stride, l : l + wide : stride] for k in range(rows) for l in range(columns)]  # noqa: E741
+    return taps[0] if len(taps) == 1 else jnp.concatenate(taps, axis=-1)
 
 
 def _folded(weight: Array, stride: int, fold: int) -> tuple[Array, list[tuple[int, int]]]:

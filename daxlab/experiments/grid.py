@@ -18,8 +18,8 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,6 +36,7 @@ from daxlab.learning.config import TrainConfig, change, from_json, to_json
 from daxlab.learning.evaluate import evaluate
 from daxlab.learning.logs import read, write_whole
 from daxlab.learning.run import read_config, train
+from daxlab.learning.together import train_together
 
 RESULTS, WORK = Path("results/paper"), Path("runs/paper")
 COMMIT = "DAXLAB_COMMIT"
@@ -166,36 +167,76 @@ def _check_same(cell: Cell, config: TrainConfig, where: Path) -> None:
 
 def run(cell: Cell, budget: float | None = None, quiet: bool = False) -> State:
     """Bring a run to its end, from where it is; with a budget of seconds, or as near as that allows."""
+    return run_together([cell], budget, quiet)[0]
+
+
+def run_together(cells: Sequence[Cell], budget: float | None = None, quiet: bool = False) -> list[State]:
+    """Likewise seeds of one config, in one program where they are equally far; one that is refused stops no other."""
     began = time.monotonic()
-    if load(cell) is not None:
-        return state(cell)
-    try:
-        with _lock(cell):
-            _note(cell)
-            if load(cell) is None and _train(cell, budget, quiet):
-                left = None if budget is None else budget - (time.monotonic() - began)
-                if left is None or left > 0:
+    refused: list[DaxlabError] = []
+
+    def left() -> float | None:
+        return None if budget is None else budget - (time.monotonic() - began)
+
+    with ExitStack() as locks:
+        able = []
+        for cell in cells:
+            try:
+                if load(cell) is None:
+                    locks.enter_context(_lock(cell))
+                    if load(cell) is None:
+                        _check_unfinished(cell)
+                        able.append(cell)
+            except DaxlabError as error:
+                refused.append(error)
+        for cell in able:
+            with _named(cell):
+                _note(cell, len(able))
+        with _named(*able):
+            _train(able, left, quiet)
+        for cell in able:
+            seconds = left()
+            if _updates(cell.folder) >= cell.config.updates and (seconds is None or seconds > 0):
+                with _named(cell):
                     _keep(cell)
+    if refused:
+        raise refused[0]
+    return [state(cell) for cell in cells]
+
+
+@contextmanager
+def _named(*cells: Cell) -> Iterator[None]:
+    """A full disk, say, is told with the runs that it stopped. What is written is written whole or not at all."""
+    try:
+        yield
     except OSError as error:
-        # A full disk, say. Checkpoints and results are written whole or not at all, so nothing is broken.
-        raise DaxlabError(f"{cell.name} stopped: {error}; what it had saved is in {cell.folder}") from error
-    return state(cell)
+        names, folders = (", ".join(map(str, told)) for told in zip(*((c.name, c.folder) for c in cells), strict=True))
+        raise DaxlabError(f"{names} stopped: {error}; what was saved is in {folders}") from error
 
 
-def _train(cell: Cell, budget: float | None, quiet: bool) -> bool:
-    """Train from the last checkpoint, if there is one; returns whether it is trained to its end."""
-    folder, config = cell.folder, cell.config
-    if (folder / "config.json").exists():
-        _check_same(cell, read_config(folder), folder)
-        if _updates(folder) >= config.updates:
-            return True
-    if _updates(folder) > 0:
-        train(None, folder, budget=budget, quiet=quiet)
-    else:
-        # It stopped before it had saved anything: there is nothing to lose.
-        shutil.rmtree(folder, ignore_errors=True)
-        train(config, folder, budget=budget, quiet=quiet)
-    return _updates(folder) >= config.updates
+def _check_unfinished(cell: Cell) -> None:
+    if (cell.folder / "config.json").exists():
+        _check_same(cell, read_config(cell.folder), cell.folder)
+
+
+def _train(cells: Sequence[Cell], left: Callable[[], float | None], quiet: bool) -> None:
+    """Train from the last checkpoints, where there are some; those that are equally far together."""
+    far: dict[int, list[Cell]] = {}
+    for cell in cells:
+        far.setdefault(_updates(cell.folder), []).append(cell)
+    for updates, group in far.items():
+        seconds = left()
+        if updates >= group[0].config.updates or (seconds is not None and seconds <= 0):
+            continue
+        if updates == 0:
+            # They stopped before they had saved anything: there is nothing to lose.
+            for cell in group:
+                shutil.rmtree(cell.folder, ignore_errors=True)
+        if len(group) > 1:
+            configs = [cell.config for cell in group] if updates == 0 else None
+            train_together(configs, [cell.folder for cell in group], budget=seconds, quiet=quiet)
+        else:
+            train(group[0].config if updates == 0 else None, group[0].folder, budget=seconds, quiet=quiet)
 
 
 def _updates(folder: Path) -> int:
@@ -229,9 +270,13 @@ def _keep(cell: Cell) -> None:
     write_whole(cell.result, json.dumps(result, indent=1) + "\n")
 
 
-def _note(cell: Cell) -> None:
-    """Which code and which machine are at this run, before they are: one that goes on another day may have two."""
-    for path, now in ((_commits(cell), commit()), (_machines(cell), json.dumps(machine()))):
+def _note(cell: Cell, together: int = 1) -> None:
+    """Which code and which machine are at this run, before they are: one that goes on another day may have two.
+
+    A machine that trains several seeds in one program says how many.
+    """
+    here = machine() | ({"together": together} if together > 1 else {})
+    for path, now in ((_commits(cell), commit()), (_machines(cell), json.dumps(here))):
         before = _noted(path)
         if now not in before:
             write_whole(path, "\n".join([*before, now]) + "\n")

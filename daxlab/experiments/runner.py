@@ -38,26 +38,52 @@ class Failures(dict[str, str]):
     """Why runs were not brought to their end, by name."""
 
 
-def in_order(cells: Sequence[Cell], budget: float | None, quiet: bool = False) -> Failures:
+Batch = tuple[Cell, ...]
+"""Runs of one worker: one, or several seeds of a config in one program."""
+
+
+def batches(cells: Sequence[Cell], together: int = 1) -> list[Batch]:
+    """What is not finished, up to so many seeds of a config together."""
+    if together < 1:
+        raise DaxlabError(f"together is {together}; at least 1 seed is trained at a time")
+    waiting = [cell for cell in cells if grid.state(cell).what != "finished"]
+    if together == 1:
+        return [(cell,) for cell in waiting]
+    of_config: dict[str, list[Cell]] = {}
+    for cell in waiting:
+        of_config.setdefault(cell.key, []).append(cell)
+    return [tuple(seeds[i : i + together]) for seeds in of_config.values() for i in range(0, len(seeds), together)]
+
+
+def in_order(cells: Sequence[Cell], budget: float | None, quiet: bool = False, together: int = 1) -> Failures:
     """One after another in this process."""
     deadline = _deadline(budget)
     failures = Failures()
-    for i, cell in enumerate(cells):
-        if grid.state(cell).what == "finished":
-            continue
+    waiting = batches(cells, together)
+    for i, batch in enumerate(waiting):
         if deadline - time.monotonic() <= 0:
             break
         if not quiet:
-            print(f"{i + 1} of {len(cells)}: {cell.name}", flush=True)
+            print(f"{i + 1} of {len(waiting)}: {_name(batch)}", flush=True)
         try:
-            ended = grid.run(cell, None if budget is None else deadline - time.monotonic(), quiet)
+            ended = grid.run_together(batch, None if budget is None else deadline - time.monotonic(), quiet)
         except DaxlabError as error:
-            failures[cell.name] = str(error)
+            failures.update(_unfinished(batch, str(error)))
             continue
-        if ended.what != "finished":
+        if any(state.what != "finished" for state in ended):
             print(GO_ON, flush=True)
             break
     return failures
+
+
+def _name(batch: Batch) -> str:
+    return batch[0].name + "".join(f", {cell.seed}" for cell in batch[1:])
+
+
+def _unfinished(batch: Batch, why: str) -> dict[str, str]:
+    """Why those of a batch that are not finished are not: one that is refused has a reason of its own."""
+    states = {cell.name: grid.state(cell) for cell in batch}
+    return {name: state.why or why for name, state in states.items() if state.what != "finished"}
 
 
 class Place(NamedTuple):
@@ -68,42 +94,49 @@ class Place(NamedTuple):
     """It leaves the GPU to others."""
 
 
-def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: Watch, cpu_jobs: int = 0) -> Failures:
+def side_by_side(
+    cells: Sequence[Cell], jobs: int, budget: float | None, watch: Watch, cpu_jobs: int = 0, together: int = 1
+) -> Failures:
     """In so many processes at a time, each on a share of the processor's cores where there are enough of them.
 
-    `cpu_jobs` are further ones that leave the GPU to the others; they begin at the list's end.
+    `cpu_jobs` are further ones that leave the GPU to the others; they begin at the list's end, with one seed each.
     """
     if jobs < 0 or cpu_jobs < 0 or jobs + cpu_jobs < 1:
         raise DaxlabError(f"jobs is {jobs} and cpu_jobs {cpu_jobs}; together at least 1 is needed, and neither below 0")
     deadline = _deadline(budget)
-    waiting = [cell for cell in cells if grid.state(cell).what != "finished"]
+    waiting = batches(cells, together)
     tries: dict[str, int] = {}
-    working: dict[str, tuple[Cell, Place, subprocess.Popen[str]]] = {}
+    working: dict[str, tuple[Batch, Place, subprocess.Popen[str]]] = {}
     free = [Place(cores, i >= jobs) for i, cores in enumerate(shares(jobs + cpu_jobs))]
     failures = Failures()
     with interruptions() as stopped, _workers(working):
         while (waiting or working) and not stopped:
             while waiting and free and time.monotonic() < deadline:
                 place = free.pop(0)
-                cell = waiting.pop(-1 if place.cpu_alone else 0)
+                batch = waiting.pop(-1 if place.cpu_alone else 0)
+                if place.cpu_alone and len(batch) > 1:
+                    waiting.append(batch[:-1])
+                    batch = batch[-1:]
                 left = None if budget is None else deadline - time.monotonic()
-                tries[cell.name] = tries.get(cell.name, 0) + 1
-                working[cell.name] = cell, place, _worker(cell, left, place)
+                name = _name(batch)
+                tries[name] = tries.get(name, 0) + 1
+                working[name] = batch, place, _worker(batch, left, place)
             if not working:
                 break
             time.sleep(LOOK / 4)
-            for name, (cell, place, process) in list(working.items()):
+            for name, (batch, place, process) in list(working.items()):
                 if process.poll() is None:
                     continue
                 del working[name]
                 free.append(place)
                 said = process.communicate()[1].strip()
                 if process.returncode == 2:
-                    failures[name] = said.splitlines()[-1] if said else "it refused"
+                    failures.update(_unfinished(batch, said.splitlines()[-1] if said else "it refused"))
                 elif process.returncode != 0 and tries[name] <= RETRIES:
-                    waiting.append(cell)
+                    waiting.append(batch)
                 elif process.returncode != 0:
-                    failures[name] = f"its worker died {tries[name]} times; last words: {said[-200:] or 'none'}"
+                    why = f"its worker died {tries[name]} times; last words: {said[-200:] or 'none'}"
+                    failures.update(_unfinished(batch, why))
             watch(cells)
     if stopped:
         print(GO_ON, flush=True)
@@ -111,7 +144,7 @@ def side_by_side(cells: Sequence[Cell], jobs: int, budget: float | None, watch: 
 
 
 @contextmanager
-def _workers(working: dict[str, tuple[Cell, Place, subprocess.Popen[str]]]) -> Iterator[None]:
+def _workers(working: dict[str, tuple[Batch, Place, subprocess.Popen[str]]]) -> Iterator[None]:
     """Whoever is still at work in the end is stopped, and waited for while it saves."""
     try:
         yield
@@ -140,7 +173,13 @@ def stay_on(cores: Sequence[int]) -> None:
 
 
 def on_ray(
-    cells: Sequence[Cell], cpus: float, gpus: float, address: str | None, budget: float | None, watch: Watch
+    cells: Sequence[Cell],
+    cpus: float,
+    gpus: float,
+    address: str | None,
+    budget: float | None,
+    watch: Watch,
+    together: int = 1,
 ) -> Failures:
     """As Ray tasks with the resources asked for; results and work folders must be on a disk that all workers share."""
     try:
@@ -154,19 +193,19 @@ def on_ray(
     failures = Failures()
     pending = {}
     try:
-        for cell in cells:
-            if grid.state(cell).what != "finished":
-                pending[task.remote(_absolute(cell), None if budget is None else deadline - time.monotonic())] = cell
+        for batch in batches(cells, together):
+            left = None if budget is None else deadline - time.monotonic()
+            pending[task.remote(tuple(map(_absolute, batch)), left)] = batch
         while pending:
             done, _ = ray.wait(list(pending), timeout=LOOK)
             for reference in done:
-                cell = pending.pop(reference)
+                batch = pending.pop(reference)
                 try:
                     refused = ray.get(reference)
                 except ray.exceptions.RayError as error:
                     refused = f"its worker died more than {RETRIES} times ({type(error).__name__})"
                 if refused:
-                    failures[cell.name] = refused
+                    failures.update(_unfinished(batch, refused))
             watch(cells)
     finally:
         for reference in pending:
@@ -175,10 +214,10 @@ def on_ray(
     return failures
 
 
-def _on_worker(cell: Cell, budget: float | None) -> str:
-    """One run in a Ray worker; returns why it cannot be run, or nothing."""
+def _on_worker(batch: Batch, budget: float | None) -> str:
+    """Runs in a Ray worker; returns why one of them cannot be run, or nothing."""
     try:
-        grid.run(cell, budget, quiet=True)
+        grid.run_together(batch, budget, quiet=True)
     except DaxlabError as error:
         return str(error)
     return ""
@@ -193,9 +232,9 @@ def _deadline(budget: float | None) -> float:
     return float("inf") if budget is None else time.monotonic() + budget
 
 
-def _worker(cell: Cell, budget: float | None, place: Place) -> subprocess.Popen[str]:
+def _worker(batch: Batch, budget: float | None, place: Place) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "daxlab.experiments.runner", to_text(cell, budget), *map(str, place.cores)],
+        [sys.executable, "-m", "daxlab.experiments.runner", to_text(batch, budget), *map(str, place.cores)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -205,27 +244,33 @@ def _worker(cell: Cell, budget: float | None, place: Place) -> subprocess.Popen[
     )
 
 
-def to_text(cell: Cell, budget: float | None) -> str:
-    """A run for a worker's command line."""
+def to_text(batch: Batch, budget: float | None) -> str:
+    """Runs for a worker's command line."""
+    return json.dumps({"budget": budget, "cells": [_plain(cell) for cell in batch]})
+
+
+def _plain(cell: Cell) -> dict[str, Any]:
     plain = {name: getattr(cell, name) for name in ("scale", "key", "seed", "tests", "episodes")}
-    paths = {"results": str(cell.results), "work": str(cell.work)}
-    return json.dumps(plain | paths | {"config": to_json(cell.config), "budget": budget})
+    return plain | {"results": str(cell.results), "work": str(cell.work), "config": to_json(cell.config)}
 
 
-def from_text(text: str) -> tuple[Cell, float | None]:
-    """The run that `to_text` made it from."""
+def from_text(text: str) -> tuple[Batch, float | None]:
+    """The runs that `to_text` made it from."""
     data: dict[str, Any] = json.loads(text)
-    budget = data.pop("budget")
-    paths = {name: Path(data[name]) for name in ("results", "work")}
-    return Cell(**data | paths | {"config": from_json(data["config"]), "tests": tuple(data["tests"])}), budget
+    cells = []
+    for plain in data["cells"]:
+        paths = {name: Path(plain[name]) for name in ("results", "work")}
+        of_json = {"config": from_json(plain["config"]), "tests": tuple(plain["tests"])}
+        cells.append(Cell(**plain | paths | of_json))
+    return tuple(cells), data["budget"]
 
 
 def main() -> None:
-    """One run in a process of its own, on the cores named behind it."""
+    """Runs in a process of their own, on the cores named behind them."""
     stay_on([int(core) for core in sys.argv[2:]])
-    cell, budget = from_text(sys.argv[1])
+    batch, budget = from_text(sys.argv[1])
     try:
-        grid.run(cell, budget, quiet=True)
+        grid.run_together(batch, budget, quiet=True)
     except DaxlabError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -140,7 +140,7 @@ class Run:
         """Train to the end of the steps or of the time, to the success wanted, or until interrupted."""
         config = self.config
         log_updates = max(1, config.log_steps // config.steps_per_update)
-        repeats = _repeats(config, log_updates)
+        repeats = repeats_of(config, log_updates)
         if self.updates >= config.updates:
             raise DaxlabError(f"{self.folder} is trained to its end, {self.steps} steps; give more with --steps")
         with interruptions() as stopped:
@@ -175,14 +175,18 @@ class Run:
         begin = time.perf_counter()
         self.state, told = update(self.state)
         told = jax.device_get(told)
+        call = time.perf_counter() - begin
+        self.count(told, repeats, call)
+        return call
+
+    def count(self, told: dict[str, Any], repeats: int, seconds: float) -> None:
+        """Add to what the log has not told yet."""
         self.updates += repeats
+        self.seconds += seconds
         for name, value in told.items():
             self.sums[name] = self.sums.get(name, 0.0) + float(value)
         if not math.isfinite(self.sums["loss"] + self.sums["gradient"]):
             raise DaxlabError(f"the loss is not finite at step {self.steps}; {self.last_good()}")
-        call = time.perf_counter() - begin
-        self.seconds += call
-        return call
 
     def last_good(self) -> str:
         """For the message of a run that went wrong."""
@@ -276,7 +280,7 @@ def reached(lines: list[Line], success: float) -> bool:
     return len(last) == UNTIL_LINES and sum(last) / UNTIL_LINES >= success
 
 
-def _repeats(config: TrainConfig, log_updates: int) -> int:
+def repeats_of(config: TrainConfig, log_updates: int) -> int:
     """Updates in one call: they divide what lies between two lines of the log."""
     if jax.default_backend() == "cpu":
         return 1
@@ -319,10 +323,15 @@ def latest(folder: Path) -> Path:
 
 def new_folder(folder: Path, config: TrainConfig) -> None:
     """Make the folder of a new run; one that holds something already is left alone."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise DaxlabError(f"{folder} exists already; choose another --out, or go on with --resume {folder}")
+    check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "config.json", json.dumps(to_json(config), indent=2) + "\n")
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that holds something already."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise DaxlabError(f"{folder} exists already; choose another --out, or go on with --resume {folder}")
 
 
 def read_config(folder: Path) -> TrainConfig:
