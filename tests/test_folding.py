@@ -15,6 +15,7 @@ from daxlab.agents.config import VisionConfig
 from daxlab.agents.layers import Convolution, Residual, depth_to_space, space_to_depth
 from daxlab.agents.reconstruction import ImageDecoder
 from daxlab.agents.vision import Vision, is_folded
+from daxlab.learning.config import preset
 
 CONFIG = VisionConfig(channels=(3, 5, 4), blocks=(1, 1, 1), strides=(2, 2, 2), embedding=6)
 HEIGHT, WIDTH = 12, 16
@@ -141,3 +142,17 @@ def test_patches_that_do_not_overlap_are_one_product(monkeypatch, stride, size):
     monkeypatch.setattr(layers, "_convolve", None)
     monkeypatch.setattr(layers, "FEW", 0)
     np.testing.assert_allclose(convolution(x), plain, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "patched"), [("desk", {True}), ("room", {False}), ("paper", {False})])
+def test_only_the_desks_pictures_are_small_enough_for_patches(monkeypatch, name, patched):
+    config = preset(name)
+    width, height = config.specs[0].picture
+    asked = []
+    monkeypatch.setattr(layers.jax, "default_backend", lambda: "gpu")
+    answer = layers._in_patches
+    monkeypatch.setattr(layers, "_in_patches", lambda x: asked.append(answer(x)) or answer(x))
+    vision = Vision(jax.random.key(0), config.agent.vision, height, width)
+    picture = jax.ShapeDtypeStruct((height, width, 3), jnp.uint8)
+    eqx.filter_eval_shape(lambda vision, x: vision(x), vision, picture)
+    assert set(asked) == patched

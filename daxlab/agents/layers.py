@@ -86,9 +86,10 @@ FEW = 256
 """Numbers of a picture up to which a convolution of it is done as one matrix."""
 
 
-FEW_IN_PATCHES = 4096
+FEW_IN_PATCHES = 3000
 """Likewise on a GPU as one product with its patches. That stays one where every seed has weights of its own (see
-`daxlab.learning.together`), of which a convolution would have to be made that is cut into groups."""
+`daxlab.learning.together`), of which a convolution would have to be made that is cut into groups. All pictures at the
+desk are so small; none in the room is (the least has 9 x 12 x 32), whose program stays the one that was measured."""
 
 
 def _convolve(x: Array, weight: Array, stride: int, padding: Sequence[tuple[int, int]]) -> Array:
