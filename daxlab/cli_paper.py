@@ -90,7 +90,9 @@ class Run:
 
     def run(self) -> None:
         """Run what is not finished."""
-        from daxlab.experiments import runner
+        from daxlab.experiments import chance, runner
+        from daxlab.experiments.paper import EXPERIMENTS, experiment
+        from daxlab.experiments.scales import scale
         from daxlab.learning.progress import duration
 
         budget = None if self.budget is None else duration(self.budget)
@@ -103,6 +105,8 @@ class Run:
             failures = runner.in_order(cells, budget, together=self.together)
         else:
             failures = runner.side_by_side(cells, self.jobs, budget, _watch(), self.cpu_jobs, self.together)
+        for of in map(experiment, EXPERIMENTS if self.name == ALL else (self.name,)):
+            chance.play(scale(self.scale), of, self.results)
         show(runner.table(cells), False, f"{self.name}, scale {self.scale}")
         if failures:
             name, why = next(iter(failures.items()))

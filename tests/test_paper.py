@@ -4,17 +4,20 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
-from daxlab.experiments import claims, findings, grid, report, runner
+from daxlab.experiments import chance, claims, findings, grid, report, runner
 from daxlab.experiments.claims import Told
 from daxlab.experiments.grid import Cell
 from daxlab.experiments.paper import EXPERIMENTS, experiment
@@ -52,7 +55,7 @@ def told(of):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("at", SCALES.values(), ids=lambda at: at.name)
-def test_every_condition_can_be_trained_and_tested_at_every_scale(name, at):
+def test_every_condition_can_be_trained_and_tested_at_every_scale(name, at, tmp_path):
     of = experiment(name)
     assert len({condition.name for condition in of.conditions}) == len(of.conditions)
     for condition in of.conditions:
@@ -61,7 +64,8 @@ def test_every_condition_can_be_trained_and_tested_at_every_scale(name, at):
         for test in condition.tests:
             assert get(at.level(test.level)).actions == config.spec.actions
             assert get(at.level(test.level)).picture == config.spec.picture
-    assert all(row.verdict == findings.NOT_RUN for row in findings.finding(at, of).rows) or at.name != "paper"
+    rows = findings.finding(at, of, tmp_path).rows
+    assert {row.verdict for row in rows if row.name != findings.CHANCE} == {findings.NOT_RUN}
 
 
 def test_a_condition_differs_from_the_next_in_what_it_says():
@@ -423,7 +427,7 @@ def made_up(tmp_path):
 def test_a_report_of_partial_results(made_up):
     found = report.build([scale("desk")], made_up)
     one = found["desk"][0]
-    rows = {row.condition.name: row for row in one.rows}
+    rows = {row.name: row for row in one.rows}
     assert rows["DCEM mem=1024 + R"].verdict == findings.REPRODUCED
     assert rows["LSTM"].verdict == findings.REPRODUCED
     assert rows["DNC mem=1024"].verdict == findings.NOT_RUN
@@ -436,7 +440,37 @@ def test_a_report_of_partial_results(made_up):
     for text in ("Table 1", "0.980", "not yet run", "seed-0.jsonl", "data:image/png;base64,", "no result"):
         assert text in page
     assert "src='http" not in page
+    assert re.search(r"<td>abc1234</td><td>a &lt;GPU&gt;</td>.*seed-1\.json'.*seed-1\.jsonl'", page)
+    assert "5 runs, with commits and machines" in page
     assert "1.10 M, 11 s" in page
+
+
+def test_what_an_object_picked_at_random_comes_to_is_played_once_and_told(made_up, monkeypatch):
+    at, of = scale("desk"), experiment("corridor")
+    rows = [row for row in findings.finding(at, of, made_up).rows if row.name == findings.CHANCE]
+    assert [(row.test, row.told.value, row.mean) for row in rows] == [("", 0.5, None), ("novel objects", 0.5, None)]
+    monkeypatch.setattr(chance, "EPISODES", 60)
+    said = []
+    chance.play(at, of, made_up, said.append)
+    assert len(said) == 2
+    chance.play(at, of, made_up, said.append)
+    assert len(said) == 2
+    found = findings.finding(at, of, made_up)
+    for row in (row for row in found.rows if row.name == findings.CHANCE):
+        assert row.mean.low < 0.5 < row.mean.high
+        assert row.mean.high - row.mean.low == pytest.approx(2 * 1.96 * np.sqrt(0.25 / 60), rel=0.1)
+        assert row.verdict == ""
+        assert "60 episodes" in report.columns(row, found)[5]
+    assert findings.CHANCE in report.page({"desk": [found]}, made_up)
+
+
+def test_an_agent_of_ours_is_told_from_the_papers():
+    of = experiment("memory")
+    agents = {
+        at: {row.name: row.agent for row in findings.finding(scale(at), of, Path("nowhere")).rows} for at in SCALES
+    }
+    assert {told["DCEM, mem=20"] for told in agents.values()} == {"dcem_match", "dcem + R"}
+    assert agents["paper"]["TransformerXL, mem=20"] == agents["desk"]["TransformerXL, mem=20"] == "gtrxl + R"
 
 
 def test_the_tables_go_between_the_marks_of_a_page(made_up, tmp_path):
@@ -452,8 +486,8 @@ def test_the_tables_go_between_the_marks_of_a_page(made_up, tmp_path):
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "stale" not in text
-    assert "| LSTM | training | 0.33 (0.05) | 0.340 (" in text
-    assert "| DCEM mem=1024 | training | 0.33 (0.02) | 0.300 | 0.300 |" in text
+    assert "| LSTM | lstm | training | 0.33 (0.05) | 0.340 (" in text
+    assert "| DCEM mem=1024 | dcem | training | 0.33 (0.02) | 0.300 | 0.300 |" in text
     assert "abc1234; a <GPU>" in text
     assert "Not yet run: number, novel," in text
 

@@ -81,6 +81,8 @@ class Experiment:
     """In the paper."""
     conditions: tuple[Condition, ...]
     orders: tuple[Order, ...] = ()
+    chance: tuple[Test, ...] = ()
+    """Where the paper gives what an object picked at random comes to; in training if without a name."""
     seeds: int = 3
     """As many as the paper has."""
     steps: float = 1e9

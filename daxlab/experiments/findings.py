@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from daxlab.errors import DaxlabError
-from daxlab.experiments import grid
+from daxlab.experiments import chance, grid
 from daxlab.experiments.claims import Condition, Experiment, Order, Told
 from daxlab.experiments.grid import Cell
 from daxlab.experiments.scales import Scale
@@ -22,6 +22,7 @@ FEWEST = 2
 """Seeds without which nothing is said to be reproduced, or not."""
 LEARNED = 0.9
 """Success whose time and steps are told."""
+CHANCE = "random object selection"
 REPRODUCED, NOT, NOT_RUN, FEW = "reproduced", "not reproduced", "not yet run", "too few seeds"
 
 
@@ -36,7 +37,10 @@ class Run(NamedTuple):
 class Row(NamedTuple):
     """One number of a table: a condition in training or in a test."""
 
-    condition: Condition
+    name: str
+    """Of the condition, or of chance."""
+    agent: str
+    """That stands for the paper's at this scale."""
     test: str
     """Name of the test; in training if empty."""
     told: Told
@@ -44,6 +48,8 @@ class Row(NamedTuple):
     """One a seed."""
     mean: Mean | None
     verdict: str
+    source: str = ""
+    """Of what there are no seeds of: where it is from."""
 
 
 class Finding(NamedTuple):
@@ -75,20 +81,25 @@ def finding(at: Scale, of: Experiment, results: Path = grid.RESULTS) -> Finding:
                 continue
             if result is not None:
                 runs[condition.name].append(Run(cell, result, read(cell.curve)))
-    rows = [row for condition in of.conditions for row in _rows(at, condition, runs[condition.name])]
-    return Finding(of, runs, rows, [_order(of, order, rows) for order in of.orders], refused)
+    rows = [row for condition in of.conditions for row in _rows(at, of, condition, runs[condition.name])]
+    by_chance = [
+        Row(CHANCE, "random-object", test.name, test.told, [], average, "", source)
+        for test, average, source in chance.found(at, of, results)
+    ]
+    orders = [_order(of, order, rows) for order in of.orders]
+    return Finding(of, runs, [*rows, *by_chance], orders, refused)
 
 
-def _rows(at: Scale, condition: Condition, runs: list[Run]) -> Iterator[Row]:
-    yield _row(condition, "", condition.told, [run.result["success"] for run in runs])
+def _rows(at: Scale, of: Experiment, condition: Condition, runs: list[Run]) -> Iterator[Row]:
+    chosen = at.config(of, condition, 0).agent
+    agent = f"{chosen.core} + R" if chosen.reconstruction else chosen.core
+    asked = [("", condition.told, [run.result["success"] for run in runs])]
     for test in condition.tests:
         level = at.level(test.level)
-        yield _row(condition, test.name, test.told, [run.result["tests"][level]["success"] for run in runs])
-
-
-def _row(condition: Condition, test: str, told: Told, values: list[float]) -> Row:
-    average = mean(values) if values else None
-    return Row(condition, test, told, values, average, verdict(told, average))
+        asked.append((test.name, test.told, [run.result["tests"][level]["success"] for run in runs]))
+    for name, told, values in asked:
+        average = mean(values) if values else None
+        yield Row(condition.name, agent, name, told, values, average, verdict(told, average))
 
 
 def verdict(told: Told, ours: Mean | None) -> str:
@@ -109,7 +120,7 @@ def verdict(told: Told, ours: Mean | None) -> str:
 def _order(of: Experiment, order: Order, rows: list[Row]) -> tuple[Order, float | None, str]:
     for name in (order.better, order.worse):
         of.condition(name)
-    values = {row.condition.name: row.values for row in rows if row.test == order.test}
+    values = {row.name: row.values for row in rows if row.test == order.test}
     better, worse = values[order.better], values[order.worse]
     if not better or not worse:
         return order, None, NOT_RUN

@@ -79,6 +79,7 @@ def architectures() -> Experiment:
             Order("DCEM mem=1024 + R", "DCEM mem=1024", words="with reconstruction"),
             Order("DCEM mem=100 + R", "TransformerXL mem=100 + R", words="DCEM was substantially more effective"),
         ),
+        chance=(Test("", ROOM, _told(0.33)),),
         seeds=5,
     )
 
@@ -255,6 +256,7 @@ def corridor() -> Experiment:
         "appendix A.3",
         (*conditions, ours),
         (Order("DCEM mem=100 + R", "LSTM + R", words="the Transformer and DCEM architectures performed best"),),
+        chance=(Test("", level, _told(0.5)), replace(test, told=_told(0.5))),
         seeds=5,
         steps=5e8,
         effort=2.0,

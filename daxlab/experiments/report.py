@@ -21,10 +21,12 @@ from daxlab.learning.logs import write_whole
 BEGIN, END = "<!-- made by daxlab paper report: begin -->", "<!-- made by daxlab paper report: end -->"
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1c2330; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2330; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.7rem } h2 { margin-top: 3rem; border-top: 1px solid #d8dde6; padding-top: 1.2rem }
 table { border-collapse: collapse; margin: 1rem 0 } th, td { padding: .3rem .8rem; text-align: left }
 th { border-bottom: 2px solid #1c2330 } td { border-bottom: 1px solid #e6e9ef; vertical-align: top }
+table.numbers { font-size: .87rem } table.numbers td:not(.wraps) { white-space: nowrap }
+details { margin: 1rem 0 } summary { cursor: pointer; color: #5b6473 }
 .reproduced { color: #14713d; font-weight: 600 } .not { color: #b3261e; font-weight: 600 } .none { color: #7a8494 }
 img { max-width: 100% } small { color: #5b6473 }
 """
@@ -56,10 +58,17 @@ def page(findings: dict[str, list[Finding]], beside: Path) -> str:
         f"<style>{STYLE}</style><h1>Grounded Language Learning Fast and Slow: the paper's claims, run again</h1>",
     ]
     for name, found in findings.items():
-        parts.append(f"<h2>Scale: {name}</h2><p>{html.escape(SCALES[name].about)}. {html.escape(summary(found))}</p>")
+        about = f"{SCALES[name].about}. {summary(found)} {AGENTS}"
+        parts.append(f"<h2>Scale: {name}</h2><p>{html.escape(about)}</p>")
         for one in found:
             parts.extend(_section(one, beside))
     return "\n".join(parts) + "</html>\n"
+
+
+AGENTS = (
+    "The paper's agents are lstm, dnc, gtrxl (TransformerXL) and dcem; R is reconstruction. dcem_match is ours: where "
+    "it stands beside a condition, that is no finding about the paper's own agent."
+)
 
 
 def summary(found: Sequence[Finding]) -> str:
@@ -80,18 +89,44 @@ def _section(one: Finding, beside: Path) -> list[str]:
     rows = [f"<tr>{cells}</tr>"]
     for row in one.rows:
         marked = "reproduced" if row.verdict == REPRODUCED else "none" if row.verdict in ("", NOT_RUN, FEW) else "not"
-        runs = ", ".join(
-            f"<a href='{html.escape(_link(run, beside))}'>{run.cell.seed}</a>" for run in one.runs[row.condition.name]
-        )
+        runs = ", ".join(_anchor(run.cell.seed, run.cell.curve, beside) for run in one.runs.get(row.name, []))
         texts = [html.escape(text) for text in columns(row, one)]
-        body = "".join(f"<td>{text}</td>" for text in texts[:-1])
+        body = "".join(
+            f"<td class='wraps'>{text}</td>" if name in WRAPS else f"<td>{text}</td>"
+            for name, text in zip(HEADER, texts[:-1], strict=False)
+        )
         rows.append(f"<tr>{body}<td>{runs}</td><td class='{marked}'>{texts[-1]}</td></tr>")
-    parts.append(f"<table>{''.join(rows)}</table>")
+    parts.append(f"<table class='numbers'>{''.join(rows)}</table>")
     parts.extend(f"<p>{html.escape(text)}</p>" for text in (*orders(one), *one.refused))
+    parts.extend(_provenance(one, beside))
     return parts
 
 
-HEADER = ("condition", "in", "the paper", "ours (95%)", "a seed each", "0.9 after", "curves", "verdict")
+def _provenance(one: Finding, beside: Path) -> list[str]:
+    """Each run: its seed, what it did, the code and the machines, and where its config and its log are."""
+    rows = []
+    for name, runs in one.runs.items():
+        for run in runs:
+            told = run.result
+            did = f"{told['steps'] / 1e6:.2f} M steps, {told['seconds']:.0f} s"
+            texts = (name, str(run.cell.seed), did, told["commit"], ", ".join(machines(run)), told.get("date", "")[:10])
+            files = (("config and tests", run.cell.result), ("log", run.cell.curve))
+            links = ", ".join(_anchor(text, path, beside) for text, path in files)
+            rows.append("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts) + f"<td>{links}</td></tr>")
+    if not rows:
+        return []
+    head = "".join(
+        f"<th>{name}</th>" for name in ("condition", "seed", "trained", "commit", "machine", "date", "files")
+    )
+    return [
+        f"<details><summary>{len(rows)} runs, with commits and machines</summary>",
+        f"<table class='numbers'><tr>{head}</tr>{''.join(rows)}</table></details>",
+    ]
+
+
+HEADER = ("condition", "agent", "in", "the paper", "ours (95%)", "a seed each", "0.9 after", "curves", "verdict")
+WRAPS = ("condition", "the paper", "0.9 after")
+"""Columns of words, which may take several lines."""
 
 
 def columns(row: Row, one: Finding) -> list[str]:
@@ -99,10 +134,10 @@ def columns(row: Row, one: Finding) -> list[str]:
     ours = "" if row.mean is None else f"{row.mean.value:.3f}"
     if row.mean is not None and row.mean.seeds > 1:
         ours += f" ({row.mean.low:.3f}…{row.mean.high:.3f})"
-    seeds = " · ".join(f"{value:.3f}" for value in row.values)
-    times = learned(one.runs[row.condition.name]) if not row.test else []
+    seeds = row.source or " · ".join(f"{value:.3f}" for value in row.values)
+    times = learned(one.runs.get(row.name, [])) if not row.test else []
     said = " · ".join("–" if t is None else f"{t.steps / 1e6:.2f} M, {t.seconds:.0f} s" for t in times)
-    return [row.condition.name, row.test or "training", str(row.told), ours, seeds, said, row.verdict]
+    return [row.name, row.agent, row.test or "training", str(row.told), ours, seeds, said, row.verdict]
 
 
 def orders(one: Finding) -> list[str]:
@@ -130,7 +165,7 @@ def markdown(findings: dict[str, list[Finding]], beside: Path) -> str:
             lines.append(f"| {' | '.join(HEADER)} |\n|{' --- |' * len(HEADER)}")
             for row in one.rows:
                 texts = [text.replace("|", "\\|") for text in columns(row, one)]
-                runs = " ".join(f"[{r.cell.seed}]({_link(r, beside)})" for r in one.runs[row.condition.name])
+                runs = " ".join(f"[{r.cell.seed}]({_link(r.cell.curve, beside)})" for r in one.runs.get(row.name, []))
                 lines.append(f"| {' | '.join((*texts[:-1], runs, texts[-1]))} |")
             lines.append("")
             lines.extend(f"- {text}" for text in (*orders(one), *one.refused))
@@ -142,12 +177,20 @@ def made_by(one: Finding) -> str:
     """Commits and machines of its runs."""
     runs = [run for some in one.runs.values() for run in some]
     commits = sorted({run.result["commit"] for run in runs})
-    machines = sorted({at["device"] for run in runs for at in run.result.get("machines", [run.result["machine"]])})
-    return f"{', '.join(commits)}; {', '.join(machines)}"
+    return f"{', '.join(commits)}; {', '.join(sorted({name for run in runs for name in machines(run)}))}"
 
 
-def _link(run: Run, beside: Path) -> str:
-    return Path(os.path.relpath(run.cell.curve, beside)).as_posix()
+def machines(run: Run) -> list[str]:
+    """That were at a run, by name."""
+    return sorted({at["device"] for at in run.result.get("machines", [run.result["machine"]])})
+
+
+def _anchor(text: object, path: Path, beside: Path) -> str:
+    return f"<a href='{html.escape(_link(path, beside))}'>{text}</a>"
+
+
+def _link(path: Path, beside: Path) -> str:
+    return Path(os.path.relpath(path, beside)).as_posix()
 
 
 def draw(one: Finding) -> bytes:
@@ -181,11 +224,11 @@ def draw(one: Finding) -> bytes:
 
 def _bars(axes: Any, one: Finding, tests: list[str]) -> None:
     """Ours as bars, one colour a test; the paper's number as a diamond."""
-    place = {name: i for i, name in enumerate(one.runs)}
+    place = {name: i for i, name in enumerate(dict.fromkeys(row.name for row in one.rows))}
     width = 0.8 / len(tests)
     for i, test in enumerate(tests):
         rows = [row for row in one.rows if row.test == test]
-        at = [place[row.condition.name] + (i - (len(tests) - 1) / 2) * width for row in rows]
+        at = [place[row.name] + (i - (len(tests) - 1) / 2) * width for row in rows]
         shown = [(x, row.mean) for x, row in zip(at, rows, strict=True) if row.mean is not None]
         axes.bar(
             [x for x, _ in shown],

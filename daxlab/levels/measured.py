@@ -52,8 +52,10 @@ def measure(levels: Iterable[Level], episodes: int, seed: int, say: Callable[[st
 
 
 def keep(file: Path, level: Level, found: Figures) -> None:
-    """Put a level's figures into a file, in place of older ones."""
-    file.write_text(json.dumps(read(file) | {level.name: found}, indent=1, sort_keys=True) + "\n")
+    """Put a level's figures into a file, in place of older ones; it is written whole or not at all."""
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.write_text(json.dumps(read(file) | {level.name: found}, indent=1, sort_keys=True) + "\n")
+    fresh.replace(file)
 
 
 def read(file: Path = FILE) -> dict[str, Figures]:
