@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -126,9 +127,15 @@ def shares(weights: Weights, count: int) -> tuple[int, ...]:
         raise DaxlabError(f"weights are {list(weights.values())}; a mixture needs levels with weights above 0")
     if count < len(given):
         raise DaxlabError(f"rooms is {count}; a mixture of {len(given)} levels needs at least {len(given)}")
-    whole = np.ones(len(given), int)
-    for _ in range(count - len(given)):
-        whole[np.argmax(given / given.sum() * count - whole)] += 1
+    return _whole(tuple(given / given.sum() * count), count)
+
+
+@cache
+def _whole(wanted: tuple[float, ...], count: int) -> tuple[int, ...]:
+    """Whole numbers for these; kept, as every config asks anew, and the paper's grid has thousands."""
+    whole = np.ones(len(wanted), int)
+    for _ in range(count - len(wanted)):
+        whole[np.argmax(wanted - whole)] += 1
     return tuple(whole.tolist())
 
 
