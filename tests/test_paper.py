@@ -17,7 +17,7 @@ import pytest
 
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
-from daxlab.experiments import chance, claims, findings, grid, report, runner
+from daxlab.experiments import chance, claims, figures, findings, grid, report, runner
 from daxlab.experiments.claims import Told
 from daxlab.experiments.grid import Cell
 from daxlab.experiments.paper import EXPERIMENTS, experiment
@@ -490,6 +490,10 @@ def test_the_tables_go_between_the_marks_of_a_page(made_up, tmp_path):
     assert "| DCEM mem=1024 | dcem | training | 0.33 (0.02) | 0.300 | 0.300 |" in text
     assert "abc1234; a <GPU>" in text
     assert "Not yet run: number, novel," in text
+    assert "](figures/desk-architectures.png)" in text
+    pictures = [path.name for path in (tmp_path / "figures").iterdir()]
+    assert pictures == ["desk-architectures.png"]
+    assert (tmp_path / "figures" / pictures[0]).read_bytes().startswith(b"\x89PNG")
 
 
 def test_commands_that_only_look(made_up, tmp_path, capsys):
@@ -502,6 +506,36 @@ def test_commands_that_only_look(made_up, tmp_path, capsys):
     main(["paper", "report", "--results", str(made_up), "--out", str(tmp_path / "r.html"), "--scale", "desk"])
     assert "reproduced" in capsys.readouterr().out
     assert (tmp_path / "r.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_picture_shows_every_condition_and_every_test(name, made_up):
+    of = experiment(name)
+    picture = figures.draw(findings.finding(scale("desk"), of, made_up))
+    assert picture.startswith(b"\x89PNG")
+    shown = {condition for panel in of.panels for condition, _ in panel.shown}
+    asked = {test for panel in of.panels for test in panel.tests}
+    if of.panels:
+        assert shown == {condition.name for condition in of.conditions}
+        assert asked == {test.name for condition in of.conditions for test in condition.tests}
+
+
+def test_a_panels_bars_are_its_own_conditions(made_up, monkeypatch):
+    """Which bar is drawn where, and how high."""
+    of = dataclasses.replace(
+        experiment("architectures"),
+        panels=(
+            claims.Panel("one", (("LSTM", "short"), ("DCEM mem=1024 + R", "long")), (claims.TRAINING,)),
+            claims.Panel("two", (("DNC mem=1024", "none"),), (claims.TRAINING,)),
+        ),
+    )
+    seen = []
+    monkeypatch.setattr(figures, "_head", lambda axes, panel: seen.append(axes))
+    figures.draw(findings.finding(scale("desk"), of, made_up))
+    assert [bar.get_height() for bar in seen[0].patches] == pytest.approx([0.34, 0.98])
+    assert [text.get_text() for text in seen[0].get_xticklabels()] == ["short", "long"]
+    assert [tuple(line.get_ydata()) for line in seen[0].lines if line.get_marker() == "D"] == [(0.33, 0.98)]
+    assert not seen[1].patches
 
 
 def test_orders_are_between_conditions_that_exist():

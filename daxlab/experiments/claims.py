@@ -10,6 +10,8 @@ from daxlab.errors import unknown
 BEST = "best"
 """In place of an agent's name: the paper's DCEM with reconstruction, and at the smaller scales ours, `dcem_match`."""
 OURS = "dcem_match"
+TRAINING = "training"
+"""The level that a condition was trained on, as a test."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,16 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """A part of an experiment's picture: bars of tests, or curves in training if there are none."""
+
+    title: str
+    shown: tuple[tuple[str, str], ...]
+    """Names of conditions, and what they are called here."""
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One table or figure."""
 
@@ -89,6 +101,8 @@ class Experiment:
     """Likewise."""
     effort: float = 1.0
     """How many times the usual steps it gets at the smaller scales."""
+    panels: tuple[Panel, ...] = ()
+    """Of its picture, as the paper has it; unless given, all conditions in training, and in all tests."""
 
     def condition(self, name: str) -> Condition:
         """The condition of that name."""

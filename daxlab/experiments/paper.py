@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from daxlab.errors import unknown
-from daxlab.experiments.claims import BEST, OURS, Condition, Experiment, Order, Test, Told
+from daxlab.experiments.claims import BEST, OURS, Condition, Experiment, Order, Panel, Test, Told
 
 ROOM = "architecture_comparison/fast_map_three_objs"
 HELDOUT = Test("novel objects", "new_obj_generalization/fast_map_heldout_test_objs")
@@ -90,6 +90,7 @@ def number() -> Experiment:
     told = {(3, 5): _told(0.70, words="approximately"), (3, 8): _told(0.50, words="around")}
     told |= dict.fromkeys(((5, 3), (8, 3), (8, 5)), Told(least=0.9, words="no problem with fewer"))
     levels = {n: f"num_generalization/fast_map_{word}_objs" for n, word in names.items()}
+    shown = tuple((f"trained with {word}",) * 2 for word in names.values())
     return Experiment(
         "number",
         "Other numbers of objects than in training",
@@ -107,6 +108,10 @@ def number() -> Experiment:
             Order("trained with eight", "trained with three", "8 objects", "alleviated by more objects"),
         ),
         effort=1.5,
+        panels=(
+            Panel("in training", shown),
+            *(Panel(f"({x}) {m} objects", shown, (f"{m} objects",)) for x, m in zip("abc", names, strict=True)),
+        ),
     )
 
 
@@ -151,6 +156,8 @@ def reads() -> Experiment:
         ("categories", "category_extension/fast_map_three_objs_extension", NEW_CATEGORIES, EXTENDED),
     )
     words = "enhanced when k > 1"
+    sizes = (1, 2, 4, 8)
+    shown = {kind: tuple((f"{kind}, k = {k}", f"k = {k}") for k in sizes) for kind, *_ in kinds}
     return Experiment(
         "reads",
         "The role of k, the memories read at a time",
@@ -158,10 +165,15 @@ def reads() -> Experiment:
         tuple(
             Condition(f"{kind}, k = {k}", level, options=(("agent__memory__k", k),), tests=(test,), desk=desk)
             for kind, level, test, desk in kinds
-            for k in (1, 2, 4, 8)
+            for k in sizes
         ),
         tuple(
             Order(f"{kind}, k = 8", f"{kind}, k = 1", at, words) for kind, _, test, _ in kinds for at in ("", test.name)
+        ),
+        panels=tuple(
+            Panel(title, shown[kind], tests)
+            for kind, _, test, _ in kinds
+            for title, tests in ((f"{kind}, in training", ()), (test.name, (test.name,)))
         ),
     )
 
@@ -219,6 +231,7 @@ def memory() -> Experiment:
         ),
         "TransformerXL": ("gtrxl", (), {1024: NEAR_PERFECT, 20: Told(most=0.7, words="fails")}),
     }
+    sizes = (1024, 100, 50, 20)
     return Experiment(
         "memory",
         "How much memory it takes",
@@ -226,11 +239,14 @@ def memory() -> Experiment:
         tuple(
             Condition(f"{name}, mem={size}", ROOM, agent, True, (*options, (SIZE, size)), told.get(size, Told()))
             for name, (agent, options, told) in kinds.items()
-            for size in (1024, 100, 50, 20)
+            for size in sizes
         ),
         (
             Order("DCEM, mem=50", "TransformerXL, mem=50", words="the DCEM performs better"),
             Order("DCEM selective, mem=20", "DCEM, mem=20", words="learns if writing is selective"),
+        ),
+        panels=tuple(
+            Panel(f"a memory of {size}", tuple((f"{name}, mem={size}", name) for name in kinds)) for size in sizes
         ),
     )
 

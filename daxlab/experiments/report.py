@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from daxlab.errors import DaxlabError
 from daxlab.experiments import grid
+from daxlab.experiments.claims import TRAINING
+from daxlab.experiments.figures import draw
 from daxlab.experiments.findings import FEW, NOT_RUN, REPRODUCED, Finding, Row, Run, finding, learned
 from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import SCALES, Scale
-from daxlab.experiments.statistics import band
 from daxlab.learning.logs import write_whole
 
 BEGIN, END = "<!-- made by daxlab paper report: begin -->", "<!-- made by daxlab paper report: end -->"
+PICTURES = "figures"
+"""Folder beside the page, for the pictures of its tables."""
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c2330; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
@@ -44,10 +45,14 @@ def write(out: Path, findings: dict[str, list[Finding]]) -> None:
 
 
 def write_doc(doc: Path, findings: dict[str, list[Finding]]) -> None:
-    """The tables into a Markdown page, between its marks."""
+    """The tables into a Markdown page, between its marks, and the pictures into a folder beside it."""
     pieces = doc.read_text().split(BEGIN) if doc.exists() else []
     if len(pieces) != 2 or pieces[1].count(END) != 1:
         raise DaxlabError(f"{doc} must have the lines {BEGIN!r} and {END!r}, once each, to be written between")
+    (doc.parent / PICTURES).mkdir(exist_ok=True)
+    for name, found in findings.items():
+        for one in (one for one in found if any(one.runs.values())):
+            write_whole(doc.parent / _picture(name, one), draw(one))
     write_whole(doc, f"{pieces[0]}{BEGIN}\n\n{markdown(findings, doc.parent)}\n{END}{pieces[1].split(END)[1]}")
 
 
@@ -137,7 +142,7 @@ def columns(row: Row, one: Finding) -> list[str]:
     seeds = row.source or " · ".join(f"{value:.3f}" for value in row.values)
     times = learned(one.runs.get(row.name, [])) if not row.test else []
     said = " · ".join("–" if t is None else f"{t.steps / 1e6:.2f} M, {t.seconds:.0f} s" for t in times)
-    return [row.name, row.agent, row.test or "training", str(row.told), ours, seeds, said, row.verdict]
+    return [row.name, row.agent, row.test or TRAINING, str(row.told), ours, seeds, said, row.verdict]
 
 
 def orders(one: Finding) -> list[str]:
@@ -162,6 +167,7 @@ def markdown(findings: dict[str, list[Finding]], beside: Path) -> str:
         for one in (one for one in found if any(one.runs.values())):
             of = one.experiment
             lines.append(f"**{of.title}** ({of.where}; `daxlab paper run {of.name} --scale {name}`; {made_by(one)})\n")
+            lines.append(f"![{of.title}]({_picture(name, one)})\n")
             lines.append(f"| {' | '.join(HEADER)} |\n|{' --- |' * len(HEADER)}")
             for row in one.rows:
                 texts = [text.replace("|", "\\|") for text in columns(row, one)]
@@ -171,6 +177,10 @@ def markdown(findings: dict[str, list[Finding]], beside: Path) -> str:
             lines.extend(f"- {text}" for text in (*orders(one), *one.refused))
             lines.append("")
     return "\n".join(lines)
+
+
+def _picture(scale: str, one: Finding) -> str:
+    return f"{PICTURES}/{scale}-{one.experiment.name}.png"
 
 
 def made_by(one: Finding) -> str:
@@ -191,54 +201,3 @@ def _anchor(text: object, path: Path, beside: Path) -> str:
 
 def _link(path: Path, beside: Path) -> str:
     return Path(os.path.relpath(path, beside)).as_posix()
-
-
-def draw(one: Finding) -> bytes:
-    """Learning curves with bands at equal steps, and tests as bars with the paper's values beside them; a PNG."""
-    from matplotlib.figure import Figure
-
-    tests = list(dict.fromkeys(row.test for row in one.rows))
-    figure = Figure(figsize=(11, 4.6), dpi=110, layout="constrained")
-    curves, bars = figure.subplots(1, 2)
-    colour = {name: f"C{i % 10}" for i, name in enumerate(one.runs)}
-    for i, (name, runs) in enumerate(one.runs.items()):
-        told = band([run.log for run in runs])
-        if told is None:
-            continue
-        steps, style = told.steps / 1e6, "-" if i < 10 else "--"
-        curves.plot(steps, told.middle, style, color=colour[name], label=name)
-        low, high = told.middle - told.error, told.middle + told.error
-        curves.fill_between(steps, low, high, color=colour[name], alpha=0.2, linewidth=0)
-    curves.set(xlabel="million steps", ylabel="success in training (mean ± s.e.)", ylim=(0, 1.02))
-    ends = [run.log[-1] for runs in one.runs.values() for run in runs if run.log]
-    for i, chance in enumerate({round(end["chance"], 3) for end in ends if "chance" in end}):
-        curves.axhline(chance, color="grey", linewidth=0.8, linestyle=":", label="" if i else "chance")
-    _bars(bars, one, tests)
-    for axes in (curves, bars):
-        # Above the picture, where it hides nothing.
-        axes.legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.01), ncols=3, frameon=False)
-    data = io.BytesIO()
-    figure.savefig(data, format="png")
-    return data.getvalue()
-
-
-def _bars(axes: Any, one: Finding, tests: list[str]) -> None:
-    """Ours as bars, one colour a test; the paper's number as a diamond."""
-    place = {name: i for i, name in enumerate(dict.fromkeys(row.name for row in one.rows))}
-    width = 0.8 / len(tests)
-    for i, test in enumerate(tests):
-        rows = [row for row in one.rows if row.test == test]
-        at = [place[row.name] + (i - (len(tests) - 1) / 2) * width for row in rows]
-        shown = [(x, row.mean) for x, row in zip(at, rows, strict=True) if row.mean is not None]
-        axes.bar(
-            [x for x, _ in shown],
-            [m.value for _, m in shown],
-            width * 0.9,
-            yerr=[[m.value - m.low for _, m in shown], [m.high - m.value for _, m in shown]],
-            label=test or "training",
-            capsize=2,
-        )
-        told = [(x, row.told.value) for x, row in zip(at, rows, strict=True) if row.told.value is not None]
-        axes.plot([x for x, _ in told], [v for _, v in told], "kD", markersize=5, label="" if i else "the paper")
-    axes.set(ylabel="success, weights frozen", ylim=(0, 1.02))
-    axes.set_xticks(list(place.values()), list(place), rotation=30, ha="right", fontsize=7)

@@ -26,7 +26,7 @@ class Log:
         if silent:
             return
         self.lines = [line for line in read(self.path) if line["steps"] <= after]
-        _replace(self.path, "".join(json.dumps(line) + "\n" for line in self.lines))
+        write_whole(self.path, "".join(json.dumps(line) + "\n" for line in self.lines))
         self._events = _events(folder / "tensorboard")
 
     def write(self, line: Line) -> None:
@@ -53,14 +53,11 @@ def read(path: Path) -> list[Line]:
     return lines
 
 
-def _replace(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all."""
     work = path.with_name(f".{path.name}-{os.getpid()}")
-    work.write_text(text)
+    work.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(work, path)
-
-
-write_whole = _replace
 
 
 def _events(folder: Path) -> Any:
