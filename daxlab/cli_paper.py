@@ -34,6 +34,7 @@ class List:
         from daxlab.experiments.paper import EXPERIMENTS, experiment
         from daxlab.experiments.scales import SCALES
 
+        _check_results(self.results)
         rows = []
         for of in map(experiment, EXPERIMENTS):
             row: dict[str, Any] = {
@@ -90,17 +91,16 @@ class Run:
 
     def run(self) -> None:
         """Run what is not finished."""
-        from daxlab.experiments import chance, runner
+        from daxlab.experiments import chance, cluster, runner
         from daxlab.experiments.paper import EXPERIMENTS, experiment
         from daxlab.experiments.scales import scale
         from daxlab.learning.progress import duration
 
         budget = None if self.budget is None else duration(self.budget)
+        self._check_place()
         cells = _cells(self.name, self.scale, self.seeds, self.only, self.results, self.work)
         if self.on == "ray":
-            failures = runner.on_ray(cells, self.cpus, self.gpus, self.address, budget, _watch(), self.together)
-        elif self.on != "here":
-            raise unknown("place to run", self.on, ("here", "ray"))
+            failures = cluster.on_ray(cells, self.cpus, self.gpus, self.address, budget, _watch(), self.together)
         elif (self.jobs, self.cpu_jobs) == (1, 0):
             failures = runner.in_order(cells, budget, together=self.together)
         else:
@@ -112,6 +112,16 @@ class Run:
             name, why = next(iter(failures.items()))
             more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
             raise DaxlabError(f"{name} was not brought to its end: {why}{more}")
+
+    def _check_place(self) -> None:
+        if self.on not in ("here", "ray"):
+            raise unknown("place to run", self.on, ("here", "ray"))
+        if self.on == "ray" and (self.jobs, self.cpu_jobs) != (1, 0):
+            raise DaxlabError(
+                "--jobs and --cpu-jobs are of this machine; with --on ray say --cpus and --gpus of each run"
+            )
+        if self.on == "here" and (self.cpus, self.gpus, self.address) != (1.0, 0.0, None):
+            raise DaxlabError("--cpus, --gpus and --address are of a cluster; say --on ray, or --jobs for this machine")
 
 
 @dataclass(frozen=True)
@@ -163,6 +173,8 @@ class Report:
         from daxlab.experiments import report
         from daxlab.experiments.scales import scale
 
+        if not self.results.is_dir():
+            raise DaxlabError(f"there are no results in {self.results}; daxlab paper run keeps them in results/paper")
         found = report.build([scale(name) for name in self.scale], self.results)
         report.write(self.out, found)
         print(f"wrote {self.out}")
@@ -181,6 +193,7 @@ def _cells(
     from daxlab.experiments.scales import scale
 
     at = scale(scale_name)
+    _check_results(results)
     if seeds is not None and seeds < 1:
         raise DaxlabError(f"seeds is {seeds}; at least 1 is needed")
     found = {}
@@ -192,6 +205,11 @@ def _cells(
                     cell = grid.cell_of(at, of, condition, seed, results, work)
                     found[cell.name] = cell
     return list(found.values())
+
+
+def _check_results(results: Path) -> None:
+    if results.exists() and not results.is_dir():
+        raise DaxlabError(f"{results} is a file; results are kept in a folder, results/paper unless given")
 
 
 def _watch() -> Callable[[Sequence[Any]], None]:

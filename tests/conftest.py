@@ -17,6 +17,9 @@ if version("jaxlib").startswith("0.10."):
     BRIEFEST += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault("XLA_FLAGS", BRIEFEST)
 
+# Ray's workers would wait for ever beside a long run: it gives them what nobody else wants of the processor.
+os.environ.setdefault("RAY_worker_niceness", "0")
+
 LONGEST = ("test_learning_desk", "test_world", "test_runs", "test_learning_loop", "test_levels", "test_all_levels")
 """Files that take minutes. Begun last, one of them would leave the other worker with nothing to do."""
 

@@ -17,7 +17,7 @@ import pytest
 
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
-from daxlab.experiments import chance, claims, figures, findings, grid, report, runner
+from daxlab.experiments import chance, claims, cluster, figures, findings, grid, report, runner
 from daxlab.experiments.claims import Told
 from daxlab.experiments.grid import Cell
 from daxlab.experiments.paper import EXPERIMENTS, experiment
@@ -106,6 +106,14 @@ def test_unknown_names_are_refused(capsys):
         (["run", "slow", "--jobs", "0"], "at least 1"),
         (["run", "slow", "--together", "0"], "at least 1"),
         (["run", "slow", "--jobs", "2", "--cpu-jobs", "-1"], "neither below 0"),
+        (["run", "slow", "--on", "ray", "--jobs", "2"], "with --on ray say --cpus"),
+        (["run", "slow", "--gpus", "1"], "say --on ray"),
+        (["run", "slow", "--address", "auto"], "say --on ray"),
+        (["run", "slow", "--on", "ray", "--cpus", "-1"], "neither is below 0"),
+        (["run", "slow", "--on", "ray", "--cpus", "0"], "some of either"),
+        (["report", "--results", "nowhere"], "no results in nowhere"),
+        (["list", "--results", __file__], "is a file"),
+        (["status", "--results", __file__], "is a file"),
     ):
         with pytest.raises(SystemExit) as stop:
             main(["paper", *words])
@@ -232,7 +240,7 @@ def test_a_killed_workers_run_goes_on_and_the_grid_completes(whole, tmp_path, ho
         seen.update((row["run"], row["state"]) for row in runner.table(cells))
 
     if how == "ray":
-        failures = runner.on_ray([victim, other], 1, 0, None, None, watch)
+        failures = cluster.on_ray([victim, other], 1, 0, None, None, watch)
     else:
         failures = runner.side_by_side([victim, other], 2, None, watch)
     thread.join()

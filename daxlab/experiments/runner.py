@@ -1,4 +1,4 @@
-"""The runs of a grid, one after another, side by side on one machine, or on a Ray cluster.
+"""The runs of a grid, one after another or side by side on one machine; on several: `daxlab.experiments.cluster`.
 
 A run that a lost worker left goes on from its last checkpoint, a finished one is never run again, and one that cannot
 be run (its place is taken by another config, say) is named and does not stop the others. Ctrl-C and SIGTERM stop all of
@@ -14,11 +14,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daxlab.errors import DaxlabError, need
+from daxlab.errors import DaxlabError
 from daxlab.experiments import grid
 from daxlab.experiments.grid import Cell, State
 from daxlab.learning.config import from_json, to_json
@@ -68,7 +67,7 @@ def in_order(cells: Sequence[Cell], budget: float | None, quiet: bool = False, t
         try:
             ended = grid.run_together(batch, None if budget is None else deadline - time.monotonic(), quiet)
         except DaxlabError as error:
-            failures.update(_unfinished(batch, str(error)))
+            failures.update(unfinished(batch, str(error)))
             continue
         if any(state.what != "finished" for state in ended):
             print(GO_ON, flush=True)
@@ -80,7 +79,7 @@ def _name(batch: Batch) -> str:
     return batch[0].name + "".join(f", {cell.seed}" for cell in batch[1:])
 
 
-def _unfinished(batch: Batch, why: str) -> dict[str, str]:
+def unfinished(batch: Batch, why: str) -> dict[str, str]:
     """Why those of a batch that are not finished are not: one that is refused has a reason of its own."""
     states = {cell.name: grid.state(cell) for cell in batch}
     return {name: state.why or why for name, state in states.items() if state.what != "finished"}
@@ -131,12 +130,12 @@ def side_by_side(
                 free.append(place)
                 said = process.communicate()[1].strip()
                 if process.returncode == 2:
-                    failures.update(_unfinished(batch, said.splitlines()[-1] if said else "it refused"))
+                    failures.update(unfinished(batch, said.splitlines()[-1] if said else "it refused"))
                 elif process.returncode != 0 and tries[name] <= RETRIES:
                     waiting.append(batch)
                 elif process.returncode != 0:
                     why = f"its worker died {tries[name]} times; last words: {said[-200:] or 'none'}"
-                    failures.update(_unfinished(batch, why))
+                    failures.update(unfinished(batch, why))
             watch(cells)
     if stopped:
         print(GO_ON, flush=True)
@@ -170,62 +169,6 @@ def stay_on(cores: Sequence[int]) -> None:
     """Keep this process to these cores; to none in particular if there are none."""
     if cores:
         os.sched_setaffinity(0, cores)
-
-
-def on_ray(
-    cells: Sequence[Cell],
-    cpus: float,
-    gpus: float,
-    address: str | None,
-    budget: float | None,
-    watch: Watch,
-    together: int = 1,
-) -> Failures:
-    """As Ray tasks with the resources asked for; results and work folders must be on a disk that all workers share."""
-    try:
-        import ray
-    except ImportError as error:
-        raise need("ray", "cluster") from error
-    ray.init(address=address, log_to_driver=False, ignore_reinit_error=True, include_dashboard=False)
-    deadline = _deadline(budget)
-    # Ray itself takes up a task whose worker died; the task then goes on from its checkpoint.
-    task = ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=RETRIES, retry_exceptions=False)(_on_worker)
-    failures = Failures()
-    pending = {}
-    try:
-        for batch in batches(cells, together):
-            left = None if budget is None else deadline - time.monotonic()
-            pending[task.remote(tuple(map(_absolute, batch)), left)] = batch
-        while pending:
-            done, _ = ray.wait(list(pending), timeout=LOOK)
-            for reference in done:
-                batch = pending.pop(reference)
-                try:
-                    refused = ray.get(reference)
-                except ray.exceptions.RayError as error:
-                    refused = f"its worker died more than {RETRIES} times ({type(error).__name__})"
-                if refused:
-                    failures.update(_unfinished(batch, refused))
-            watch(cells)
-    finally:
-        for reference in pending:
-            ray.cancel(reference)
-        ray.shutdown()
-    return failures
-
-
-def _on_worker(batch: Batch, budget: float | None) -> str:
-    """Runs in a Ray worker; returns why one of them cannot be run, or nothing."""
-    try:
-        grid.run_together(batch, budget, quiet=True)
-    except DaxlabError as error:
-        return str(error)
-    return ""
-
-
-def _absolute(cell: Cell) -> Cell:
-    """Workers have a working folder of their own."""
-    return replace(cell, results=cell.results.resolve(), work=cell.work.resolve())
 
 
 def _deadline(budget: float | None) -> float:
