@@ -1,9 +1,7 @@
 """A grid on a Ray cluster: what is asked of it, and how it stops. That a killed worker's run goes on: test_paper."""
 
 import signal
-import subprocess
 import sys
-import threading
 import time
 from types import SimpleNamespace
 
@@ -14,6 +12,7 @@ from daxlab.experiments import cluster, grid, runner
 from daxlab.experiments.grid import Cell
 from daxlab.learning.config import change
 from daxlab.learning.logs import read
+from tests.processes import running
 from tests.small import small
 
 
@@ -30,14 +29,13 @@ def test_a_grid_on_ray_that_is_told_to_stop_saves_its_runs_and_leaves_nobody_at_
         "cluster.on_ray(runner.from_text(sys.argv[1])[0], 1, 0, None, None, lambda cells: None)"
     )
     command = [sys.executable, "-c", code, runner.to_text(runs, None)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with running(command) as process:
         while not (begun := [run for run in runs if len(read(run.folder / "log.jsonl")) > 2]):
             time.sleep(0.05)
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        threading.Timer(120, process.kill).start()
         assert runner.GO_ON in process.communicate()[0]
-    assert process.returncode == 0
+        assert process.returncode == 0
     assert {grid.state(run).what for run in runs} <= {"unfinished", "new"}
     for run in begun:
         assert grid._updates(run.folder) > 0

@@ -25,6 +25,7 @@ from daxlab.experiments.scales import DESK_MEMORY, SCALES, scale
 from daxlab.experiments.statistics import Mean
 from daxlab.learning.config import change
 from daxlab.levels.registry import get
+from tests.processes import running
 from tests.small import DESK, small
 
 UPDATES = 400
@@ -261,15 +262,13 @@ def test_a_grid_that_is_told_to_stop_saves_its_runs_and_leaves_nobody_at_work(tm
         "runner.side_by_side(runner.from_text(sys.argv[1])[0], 2, None, lambda cells: None)"
     )
     command = [sys.executable, "-c", code, runner.to_text(runs, None)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with running(command) as process:
         while not all(list(run.folder.glob("checkpoints/exact-*")) for run in runs):
             time.sleep(0.01)
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        # One that does not stop must not keep the tests.
-        threading.Timer(120, process.kill).start()
         assert runner.GO_ON in process.communicate()[0]
-    assert process.returncode == 0
+        assert process.returncode == 0
     for run in runs:
         # Nobody holds its lock.
         assert grid.state(run).what == "unfinished"
