@@ -431,6 +431,24 @@ def made_up(tmp_path):
     return tmp_path
 
 
+def test_a_mixtures_curve_is_of_its_levels_and_not_of_their_episodes(tmp_path):
+    of = experiment("fast_slow")
+    run = grid.cell_of(scale("desk"), of, of.conditions[1], 0, tmp_path)
+    weights = run.config.weights
+    first, second, third = (f"{level.name}/success" for level in weights)
+    log = [
+        {"steps": 10, "success": 0.9, first: 1.0, second: 0.0, third: 1.0},
+        {"steps": 20, "success": 1.0, first: 1.0, third: 1.0},
+    ]
+    run.curve.parent.mkdir(parents=True)
+    run.curve.write_text("".join(json.dumps(line) + "\n" for line in log))
+    share = list(weights.values())[1] / sum(weights.values())
+    assert findings.in_training(run) == [
+        log[0] | {"success": pytest.approx(1 - share)},
+        {"steps": 20, first: 1.0, third: 1.0},
+    ]
+
+
 def test_a_report_of_partial_results(made_up):
     found = report.build([scale("desk")], made_up)
     one = found["desk"][0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,7 +81,7 @@ def finding(at: Scale, of: Experiment, results: Path = grid.RESULTS) -> Finding:
                 refused.append(str(error))
                 continue
             if result is not None:
-                runs[condition.name].append(Run(cell, result, read(cell.curve)))
+                runs[condition.name].append(Run(cell, result, in_training(cell)))
     rows = [row for condition in of.conditions for row in _rows(at, of, condition, runs[condition.name])]
     by_chance = [
         Row(CHANCE, "random-object", test.name, test.told, [], average, "", source)
@@ -88,6 +89,25 @@ def finding(at: Scale, of: Experiment, results: Path = grid.RESULTS) -> Finding:
     ]
     orders = [_order(of, order, rows) for order in of.orders]
     return Finding(of, runs, [*rows, *by_chance], orders, refused)
+
+
+def in_training(cell: Cell) -> list[Line]:
+    """Its log, with a mixture's success as its result has it: of each level, by its weight.
+
+    The log itself counts episodes, of which most are of the levels where they are short. A line in which a level has no
+    episode has no success.
+    """
+    log, weights = read(cell.curve), cell.config.weights
+    if len(weights) == 1:
+        return log
+    lines = []
+    for line in log:
+        told = [line.get(f"{level.name}/success") for level in weights]
+        bare = {name: value for name, value in line.items() if name != "success"}
+        if None not in told:
+            bare["success"] = sum(map(operator.mul, told, weights.values())) / sum(weights.values())
+        lines.append(bare)
+    return lines
 
 
 def _rows(at: Scale, of: Experiment, condition: Condition, runs: list[Run]) -> Iterator[Row]:
