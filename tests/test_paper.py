@@ -545,6 +545,15 @@ def test_a_picture_shows_every_condition_and_every_test(name, made_up):
         assert asked == {test.name for condition in of.conditions for test in condition.tests}
 
 
+@pytest.mark.parametrize("name", ["architectures", "categories", "corridor"])
+def test_the_papers_values_are_named_once(name, made_up, monkeypatch):
+    """Also where it has none for the first of several tests."""
+    seen = []
+    monkeypatch.setattr(figures, "_head", lambda axes, panel: seen.append(axes))
+    figures.draw(findings.finding(scale("desk"), experiment(name), made_up))
+    assert [axes.get_legend_handles_labels()[1].count("the paper") for axes in seen] == [0, 1]
+
+
 def test_a_panels_bars_are_its_own_conditions(made_up, monkeypatch):
     """Which bar is drawn where, and how high."""
     of = dataclasses.replace(

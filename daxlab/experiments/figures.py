@@ -10,7 +10,7 @@ import io
 from typing import Any
 
 from daxlab.experiments.claims import OURS, TRAINING, Panel
-from daxlab.experiments.findings import CHANCE, NOT_RUN, Finding, Row
+from daxlab.experiments.findings import CHANCE, NOT_RUN, Finding
 from daxlab.experiments.statistics import band
 
 COLOURS = 10
@@ -74,6 +74,7 @@ def _bars(axes: Any, one: Finding, panel: Panel, colour: dict[str, int]) -> None
     """Of several tests each has a colour; of one alone each condition has that of its curve."""
     place = {name: i for i, (name, _) in enumerate(panel.shown)}
     labels = dict(panel.shown)
+    papers: list[tuple[float, float]] = []
     several = len(panel.tests) > 1
     width = 0.8 / len(panel.tests)
     for i, test in enumerate(panel.tests):
@@ -89,16 +90,12 @@ def _bars(axes: Any, one: Finding, panel: Panel, colour: dict[str, int]) -> None
             label=test if several else None,
             capsize=2,
         )
-        _papers(axes, rows, at, "" if i else "the paper")
+        papers += [(at[row.name], row.told.value) for row in rows if row.told.value is not None]
+    if papers:
+        axes.plot([x for x, _ in papers], [value for _, value in papers], "kD", markersize=5, label="the paper")
     axes.set(ylabel="success, weights frozen", ylim=(0, 1.02), xlim=(-0.6, len(place) - 0.4))
     slanted = {"rotation": 30, "ha": "right"} if len(place) > 4 else {}
     axes.set_xticks(list(place.values()), list(labels.values()), fontsize=7, **slanted)
-
-
-def _papers(axes: Any, rows: list[Row], at: dict[str, float], label: str) -> None:
-    told = [(at[row.name], row.told.value) for row in rows if row.told.value is not None]
-    if told:
-        axes.plot([x for x, _ in told], [v for _, v in told], "kD", markersize=5, label=label)
 
 
 def _head(axes: Any, panel: Panel) -> None:
