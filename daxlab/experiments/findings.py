@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,15 +96,15 @@ def in_training(cell: Cell) -> list[Line]:
     The log itself counts episodes, of which most are of the levels where they are short. A line in which a level has no
     episode has no success.
     """
-    log, weights = read(cell.curve), cell.config.weights
-    if len(weights) == 1:
+    log, levels = read(cell.curve), cell.config.specs
+    if len(levels) == 1:
         return log
     lines = []
     for line in log:
-        told = [line.get(f"{level.name}/success") for level in weights]
+        told = [line[name] for level in levels if (name := f"{level.name}/success") in line]
         bare = {name: value for name, value in line.items() if name != "success"}
-        if None not in told:
-            bare["success"] = sum(map(operator.mul, told, weights.values())) / sum(weights.values())
+        if len(told) == len(levels):
+            bare["success"] = grid.of_levels(told, cell)
         lines.append(bare)
     return lines
 

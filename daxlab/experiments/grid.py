@@ -252,8 +252,7 @@ def _keep(cell: Cell) -> None:
         told[level] = evaluate(cell.folder, level, cell.episodes, exam.SEED)
         del told[level]["weights"]
     log = read(cell.folder / "log.jsonl")
-    weights = list(cell.config.weights.values())
-    success = sum(told[level]["success"] * weight for level, weight in zip(own, weights, strict=True)) / sum(weights)
+    success = of_levels([told[level]["success"] for level in own], cell)
     result = {
         "success": success,
         "steps": _updates(cell.folder) * cell.config.steps_per_update,
@@ -268,6 +267,12 @@ def _keep(cell: Cell) -> None:
     cell.result.parent.mkdir(parents=True, exist_ok=True)
     write_whole(cell.curve, (cell.folder / "log.jsonl").read_text() if log else "")
     write_whole(cell.result, json.dumps(result, indent=1) + "\n")
+
+
+def of_levels(values: Sequence[float], cell: Cell) -> float:
+    """The mean over the levels that a run was trained on, each by its weight."""
+    weights = cell.config.weights.values()
+    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
 
 
 def _note(cell: Cell, together: int = 1) -> None:
