@@ -13,6 +13,7 @@ from daxlab.cli_table import show
 from daxlab.errors import DaxlabError, unknown
 
 ALL = "all"
+DOC = Path("docs/results.md")
 Name = Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
 
 
@@ -40,21 +41,24 @@ class List:
             row: dict[str, Any] = {
                 "name": of.name,
                 "what": of.title,
-                "paper": of.where,
-                "conditions": len(of.conditions),
+                "where": of.where,
             }
             for at in SCALES.values():
                 cells = grid.cells(at, of, at.seeds(of), self.results)
                 row[at.name] = f"{sum(grid.state(cell).what == 'finished' for cell in cells)} of {len(cells)}"
             rows.append(row)
         show(rows, self.as_json, "the paper's tables and figures; finished runs at each scale")
+        if not self.as_json:
+            for text in (text for at in SCALES.values() for text in grid.strays(at, self.results)):
+                print(text)
 
 
 @dataclass(frozen=True)
 class Run:
     """Run the conditions of a table or figure, each with several seeds; goes on where it stopped.
 
-    Scales: desk (twins at the desk, minutes a run), lite (the room, our learner), paper (the paper's 10^9 steps).
+    Scales: desk (twins at the desk: minutes a run, longer for those of many steps), lite (the room, our learner),
+    paper (the paper's 10^9 steps).
     A finished run is never run again, and its result never overwritten.
 
     Example: daxlab paper run slow --scale desk --seeds 1
@@ -166,7 +170,7 @@ class Report:
     out: Path = Path("out/paper.html")
     """Page to write."""
     doc: Path | None = None
-    """Also write the tables into this page, between its marks: docs/results.md"""
+    """Page to write the tables into, between its marks; docs/results.md unless given, if it is of these results."""
 
     def run(self) -> None:
         """Write it."""
@@ -175,14 +179,22 @@ class Report:
 
         if not self.results.is_dir():
             raise DaxlabError(f"there are no results in {self.results}; daxlab paper run keeps them in results/paper")
-        found = report.build([scale(name) for name in self.scale], self.results)
-        report.write(self.out, found)
+        evidence = report.build([scale(name) for name in self.scale], self.results)
+        report.write(self.out, evidence)
         print(f"wrote {self.out}")
-        if self.doc is not None:
-            report.write_doc(self.doc, found)
-            print(f"wrote {self.doc}")
-        for name, findings in found.items():
-            print(f"{name}: {report.summary(findings)}")
+        doc = self.doc or self._usual_doc()
+        if doc is not None:
+            report.write_doc(doc, evidence)
+            print(f"wrote {doc}")
+        for name, at in evidence.items():
+            print(f"{name}: {report.summary(at)}")
+            for text in at.strays:
+                print(text)
+
+    def _usual_doc(self) -> Path | None:
+        """The repository's own page holds all scales of the repository's own results."""
+        whole = (self.results, self.scale) == (Report.results, Report.scale)
+        return DOC if whole and DOC.exists() else None
 
 
 def _cells(

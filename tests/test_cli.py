@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from daxlab.cli import main
+from daxlab.cli_table import show
 
 DESK = "desk/fast_map_three_objs"
 
@@ -94,3 +96,17 @@ def test_an_unknown_command_exits_with_2():
     done = subprocess.run([sys.executable, "-m", "daxlab.cli", "dance"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "dance" in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 300])
+def test_a_table_fits_and_says_what_it_left_out(width, capsys, monkeypatch):
+    fields = [f"field_{i}" for i in range(8)]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    show([{"name": "n" * 40, **dict.fromkeys(fields, 0.125)}], False, "title")
+    table, *left_out = re.sub("\x1b.*?m", "", capsys.readouterr().out).split("in a wider window also: ")
+    assert max(map(len, table.splitlines())) <= width
+    assert ("n" * 24 in table, "n" * 40 in table) == (True, width == 300)
+    shown = [field for field in fields if field.replace("_", " ") in table]
+    assert shown
+    assert shown + (left_out[0].strip().split(", ") if left_out else []) == fields

@@ -81,7 +81,7 @@ def test_levels_count_by_their_weights():
 
 def test_a_report_of_partial_results(made_up):
     found = report.build([scale("desk")], made_up)
-    one = found["desk"][0]
+    one = found["desk"].found[0]
     rows = {row.name: row for row in one.rows}
     assert rows["DCEM mem=1024 + R"].verdict == findings.REPRODUCED
     assert rows["LSTM"].verdict == findings.REPRODUCED
@@ -116,7 +116,7 @@ def test_what_an_object_picked_at_random_comes_to_is_played_once_and_told(made_u
         assert row.mean.high - row.mean.low == pytest.approx(2 * 1.96 * np.sqrt(0.25 / 60), rel=0.1)
         assert row.verdict == ""
         assert "60 episodes" in report.columns(row, found)[5]
-    assert findings.CHANCE in report.page({"desk": [found]}, made_up)
+    assert findings.CHANCE in report.page({"desk": report.Evidence([found], [])}, made_up)
 
 
 def test_an_agent_of_ours_is_told_from_the_papers():
@@ -155,12 +155,50 @@ def test_commands_that_only_look(made_up, tmp_path, capsys):
     main(["paper", "list", "--results", str(made_up), "--json"])
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["architectures"]["desk"] == "5 of 33"
+    assert (rows["architectures"]["where"], rows["architectures"]["paper"]) == ("Table 1", "0 of 55")
     main(["paper", "status", "architectures", "--results", str(made_up), "--work", str(tmp_path / "w"), "--json"])
-    states = [row["state"] for row in json.loads(capsys.readouterr().out)]
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["steps"] for row in rows if row["state"] == "new"} == {"0.00 of 2 M"}
+    states = [row["state"] for row in rows]
     assert (states.count("finished"), states.count("refused"), states.count("new")) == (5, 1, 27)
     main(["paper", "report", "--results", str(made_up), "--out", str(tmp_path / "r.html"), "--scale", "desk"])
     assert "reproduced" in capsys.readouterr().out
     assert (tmp_path / "r.html").stat().st_size > 10_000
+
+
+def test_results_of_what_no_condition_is_any_more_are_named_and_kept(made_up, tmp_path, capsys):
+    mine = next(made_up.glob("desk/*lstm*/seed-0.json"))
+    for name, text in (("made-of-old", mine.read_text()), ("broken", "[")):
+        old = made_up / "desk" / name / "seed-0.json"
+        old.parent.mkdir()
+        old.write_text(text)
+    one, other = grid.strays(scale("desk"), made_up)
+    assert ("broken/seed-0.json" in one, "made-of-old/seed-0.json" in other) == (True, True)
+    assert "no commit can be read" in one
+    assert "commit abc1234" in other
+    assert not grid.strays(scale("lite"), made_up)
+    evidence = report.build([scale("desk")], made_up)
+    for page in (report.page(evidence, made_up), report.markdown(evidence, made_up)):
+        assert page.count("is of no condition as they are now") == 2
+    main(["paper", "list", "--results", str(made_up)])
+    assert capsys.readouterr().out.endswith(f"{one}\n{other}\n")
+    assert old.read_text() == "["
+
+
+def test_the_repositorys_own_page_is_of_its_own_results(made_up, tmp_path, monkeypatch, capsys):
+    """And is written whenever those are reported whole."""
+    monkeypatch.chdir(tmp_path)
+    doc, blank = Path("docs/results.md"), f"{report.BEGIN}\n{report.END}\n"
+    doc.parent.mkdir()
+    doc.write_text(blank)
+    main(["paper", "report", "--results", str(made_up)])
+    Path("results").mkdir()
+    Path("results/paper").symlink_to(made_up)
+    main(["paper", "report", "--scale", "desk"])
+    assert doc.read_text() == blank
+    main(["paper", "report"])
+    assert "| LSTM | lstm | training | 0.33 (0.05) | 0.340 (" in doc.read_text()
+    assert "wrote docs/results.md" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -123,6 +123,24 @@ def _tests(scale_name: str) -> dict[str, tuple[str, ...]]:
     return {key: tuple(levels) for key, levels in found.items()}
 
 
+def strays(at: Scale, results: Path = RESULTS) -> list[str]:
+    """Results that no condition has: their config or their level was another when they were made."""
+    known = _tests(at.name)
+    found = [path for path in sorted((results / at.name).glob("*/seed-*.json")) if path.parent.name not in known]
+    return [
+        f"{path} is of no condition as they are now: its config or its level has been changed since it was made "
+        f"({_maker(path)}); it counts for nothing, and is kept"
+        for path in found
+    ]
+
+
+def _maker(result: Path) -> str:
+    try:
+        return f"commit {json.loads(result.read_text())['commit']}"
+    except (ValueError, KeyError, TypeError):
+        return "no commit can be read from it"
+
+
 def state(cell: Cell) -> State:
     """What is there of it."""
     try:

@@ -85,7 +85,7 @@ def architectures() -> Experiment:
 
 
 def number() -> Experiment:
-    """Figure 3: other numbers of objects."""
+    """Figure 2: other numbers of objects."""
     names = {3: "three", 5: "five", 8: "eight"}
     told = {(3, 5): _told(0.70, words="approximately"), (3, 8): _told(0.50, words="around")}
     told |= dict.fromkeys(((5, 3), (8, 3), (8, 5)), Told(least=0.9, words="no problem with fewer"))
@@ -94,7 +94,7 @@ def number() -> Experiment:
     return Experiment(
         "number",
         "Other numbers of objects than in training",
-        "section 4.1, figure of the number of objects",
+        "Figure 2",
         tuple(
             Condition(
                 f"trained with {word}",
@@ -116,13 +116,13 @@ def number() -> Experiment:
 
 
 def novel() -> Experiment:
-    """Figure 4: objects that were never trained on."""
+    """Figure 3: objects that were never trained on."""
     group = "new_obj_generalization/fast_map_three_objs_global"
     told = {"twenty": Told(least=0.9, words="almost perfectly robust"), "three": Told(words="substantially reduced")}
     return Experiment(
         "novel",
         "Objects that were never trained on",
-        "section 4.1, figure of novel objects",
+        "Figure 3",
         tuple(
             Condition(f"|G| = {n}", f"{group}_{word}", tests=(replace(HELDOUT, told=told.get(word, Told())),))
             for n, word in ((3, "three"), (5, "five"), (10, "ten"), (20, "twenty"))
@@ -132,14 +132,14 @@ def novel() -> Experiment:
 
 
 def categories() -> Experiment:
-    """Figure 5: other exemplars of a class."""
+    """Figure 4: other exemplars of a class."""
     level = "category_extension/fast_map_three_objs"
     tests = [replace(NEW_CATEGORIES, told=told) for told in (_told(0.55, words="around"), _told(0.88))]
     plain, extended = "trained without extension", "trained with extension"
     return Experiment(
         "categories",
         "A class from one exemplar",
-        "section 4.1, figure of category extension",
+        "Figure 4",
         (
             Condition(plain, level, tests=(tests[0],), desk=SHAPES),
             Condition(extended, f"{level}_extension", tests=(tests[1],), desk=EXTENDED),
@@ -150,7 +150,7 @@ def categories() -> Experiment:
 
 
 def reads() -> Experiment:
-    """Figure 9: how many memories are read at a time."""
+    """Figure 8: how many memories are read at a time."""
     kinds = (
         ("objects", "new_obj_generalization/fast_map_three_objs_global_twenty", HELDOUT, ()),
         ("categories", "category_extension/fast_map_three_objs_extension", NEW_CATEGORIES, EXTENDED),
@@ -161,7 +161,7 @@ def reads() -> Experiment:
     return Experiment(
         "reads",
         "The role of k, the memories read at a time",
-        "appendix A.2",
+        "Figure 8",
         tuple(
             Condition(f"{kind}, k = {k}", level, options=(("agent__memory__k", k),), tests=(test,), desk=desk)
             for kind, level, test, desk in kinds
@@ -179,7 +179,7 @@ def reads() -> Experiment:
 
 
 def novelty() -> Experiment:
-    """Figure 6: no reward for visits, but for what is new to the memory."""
+    """Figure 5: no reward for visits, but for what is new to the memory."""
     level = "intrinsic_motivation/fast_map_three_objs_no_shaping_reward"
     on, language, vision = (f"agent__novelty__{field}" for field in ("enabled", "language", "vision"))
     kinds = {
@@ -191,7 +191,7 @@ def novelty() -> Experiment:
     return Experiment(
         "novelty",
         "Novelty in place of a reward for visits",
-        "section 4.2, figure of intrinsic motivation",
+        "Figure 5",
         tuple(Condition(name, level, agent, True, options, told) for name, (agent, options, told) in kinds.items()),
         (Order("DCEM, both", "DNC", words="able to solve the task without any shaping reward; not the DNC"),),
         effort=1.5,
@@ -199,14 +199,14 @@ def novelty() -> Experiment:
 
 
 def fast_slow() -> Experiment:
-    """Figure 7: put what was just named where one always knew."""
+    """Figure 6: put what was just named where one always knew."""
     test = Test("fast-mapped putting", "bed_box/fast_map_three_objs_putting")
     with_it, without = "trained on it, too", "never trained on it"
     above = Told(least=0.45, words="less than perfect but substantially above chance")
     return Experiment(
         "fast_slow",
         "New names in old instructions",
-        "section 4.3",
+        "Figure 6",
         (
             Condition(with_it, "bed_box/with_fast_putting", tests=(replace(test, told=NEAR_PERFECT),), desk=PATIENCE),
             Condition(without, "bed_box/zero_shot", tests=(replace(test, told=above),), desk=PATIENCE),
@@ -217,7 +217,7 @@ def fast_slow() -> Experiment:
 
 
 def memory() -> Experiment:
-    """Figure 8: less memory."""
+    """Figure 7: less memory."""
     kinds: dict[str, tuple[str, tuple[tuple[str, Any], ...], dict[int, Told]]] = {
         "DCEM": (
             BEST,
@@ -235,7 +235,7 @@ def memory() -> Experiment:
     return Experiment(
         "memory",
         "How much memory it takes",
-        "appendix A.1",
+        "Figure 7",
         tuple(
             Condition(f"{name}, mem={size}", ROOM, agent, True, (*options, (SIZE, size)), told.get(size, Told()))
             for name, (agent, options, told) in kinds.items()
@@ -252,7 +252,7 @@ def memory() -> Experiment:
 
 
 def corridor() -> Experiment:
-    """The appendix's table of DeepMind Lab."""
+    """Table 2: DeepMind Lab."""
     rows = (
         ("LSTM + R", "lstm", (), (0.50, 0.02), (0.40, 0.06)),
         ("DNC + R", "dnc", (), (0.48, 0.04), (0.30, 0.15)),
@@ -269,7 +269,7 @@ def corridor() -> Experiment:
     return Experiment(
         "corridor",
         "The same question in a corridor",
-        "appendix A.3",
+        "Table 2",
         (*conditions, ours),
         (Order("DCEM mem=100 + R", "LSTM + R", words="the Transformer and DCEM architectures performed best"),),
         chance=(Test("", level, _told(0.5)), replace(test, told=_told(0.5))),
@@ -285,7 +285,7 @@ def slow() -> Experiment:
     return Experiment(
         "slow",
         "Permanent names, learned slowly, with an LSTM",
-        "section 3",
+        "Section 3",
         (Condition("LSTM", level, "lstm", False, told=Told(least=0.9, words="could learn to follow instructions")),),
     )
 

@@ -7,6 +7,7 @@ import html
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from daxlab.errors import DaxlabError
 from daxlab.experiments import grid
@@ -33,39 +34,51 @@ img { max-width: 100% } small { color: #5b6473 }
 """
 
 
-def build(scales: Sequence[Scale], results: Path = grid.RESULTS) -> dict[str, list[Finding]]:
+class Evidence(NamedTuple):
+    """All there is at one scale."""
+
+    found: list[Finding]
+    strays: list[str]
+    """Results that count for nothing, each with the reason."""
+
+
+def build(scales: Sequence[Scale], results: Path = grid.RESULTS) -> dict[str, Evidence]:
     """Everything that there is, by scale."""
-    return {at.name: [finding(at, experiment(name), results) for name in EXPERIMENTS] for at in scales}
+    return {
+        at.name: Evidence([finding(at, experiment(name), results) for name in EXPERIMENTS], grid.strays(at, results))
+        for at in scales
+    }
 
 
-def write(out: Path, findings: dict[str, list[Finding]]) -> None:
+def write(out: Path, evidence: dict[str, Evidence]) -> None:
     """One HTML page that needs no other file."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, page(findings, out.parent))
+    write_whole(out, page(evidence, out.parent))
 
 
-def write_doc(doc: Path, findings: dict[str, list[Finding]]) -> None:
+def write_doc(doc: Path, evidence: dict[str, Evidence]) -> None:
     """The tables into a Markdown page, between its marks, and the pictures into a folder beside it."""
     pieces = doc.read_text().split(BEGIN) if doc.exists() else []
     if len(pieces) != 2 or pieces[1].count(END) != 1:
         raise DaxlabError(f"{doc} must have the lines {BEGIN!r} and {END!r}, once each, to be written between")
     (doc.parent / PICTURES).mkdir(exist_ok=True)
-    for name, found in findings.items():
-        for one in (one for one in found if any(one.runs.values())):
+    for name, at in evidence.items():
+        for one in (one for one in at.found if any(one.runs.values())):
             write_whole(doc.parent / _picture(name, one), draw(one))
-    write_whole(doc, f"{pieces[0]}{BEGIN}\n\n{markdown(findings, doc.parent)}\n{END}{pieces[1].split(END)[1]}")
+    write_whole(doc, f"{pieces[0]}{BEGIN}\n\n{markdown(evidence, doc.parent)}\n{END}{pieces[1].split(END)[1]}")
 
 
-def page(findings: dict[str, list[Finding]], beside: Path) -> str:
+def page(evidence: dict[str, Evidence], beside: Path) -> str:
     """The HTML."""
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>daxlab: the evidence</title>",
         f"<style>{STYLE}</style><h1>Grounded Language Learning Fast and Slow: the paper's claims, run again</h1>",
     ]
-    for name, found in findings.items():
-        about = f"{SCALES[name].about}. {summary(found)} {AGENTS}"
-        parts.append(f"<h2>Scale: {name}</h2><p>{html.escape(about)}</p>")
-        for one in found:
+    for name, at in evidence.items():
+        about = f"{SCALES[name].about}. {summary(at)} {AGENTS}"
+        parts.append(f"<h2>Scale: {name}</h2>")
+        parts.extend(f"<p>{html.escape(text)}</p>" for text in (about, *at.strays))
+        for one in at.found:
             parts.extend(_section(one, beside))
     return "\n".join(parts) + "</html>\n"
 
@@ -76,9 +89,10 @@ AGENTS = (
 )
 
 
-def summary(found: Sequence[Finding]) -> str:
+def summary(at: Evidence) -> str:
     """In one sentence."""
-    claims = [row.verdict for one in found for row in one.rows] + [said for one in found for *_, said in one.orders]
+    claims = [row.verdict for one in at.found for row in one.rows]
+    claims += [said for one in at.found for *_, said in one.orders]
     claims = [claim for claim in claims if claim]
     counts = [(claims.count(kind), kind) for kind in dict.fromkeys((REPRODUCED, *claims))]
     return f"Of {len(claims)} numbers and claims: " + ", ".join(f"{count} {kind}" for count, kind in counts) + "."
@@ -156,15 +170,16 @@ def orders(one: Finding) -> list[str]:
     ]
 
 
-def markdown(findings: dict[str, list[Finding]], beside: Path) -> str:
+def markdown(evidence: dict[str, Evidence], beside: Path) -> str:
     """The tables of all experiments that have results; those that have none are named."""
     lines = []
-    for name, found in findings.items():
-        lines.append(f"### Scale {name}: {SCALES[name].about}\n\n{summary(found)}\n")
-        missing = [one.experiment.name for one in found if not any(one.runs.values())]
+    for name, at in evidence.items():
+        lines.append(f"### Scale {name}: {SCALES[name].about}\n\n{summary(at)}\n")
+        lines.extend(f"- {text}\n" for text in at.strays)
+        missing = [one.experiment.name for one in at.found if not any(one.runs.values())]
         if missing:
             lines.append(f"Not yet run: {', '.join(missing)}.\n")
-        for one in (one for one in found if any(one.runs.values())):
+        for one in (one for one in at.found if any(one.runs.values())):
             of = one.experiment
             lines.append(f"**{of.title}** ({of.where}; `daxlab paper run {of.name} --scale {name}`; {made_by(one)})\n")
             lines.append(f"![{of.title}]({_picture(name, one)})\n")

@@ -228,7 +228,7 @@ def table(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             {
                 "run": cell.name,
                 "state": told.what,
-                "steps": f"{told.steps / 1e6:.2f} of {cell.config.steps / 1e6:g} M" if told.steps else "",
+                "steps": f"{told.steps / 1e6:.2f} of {cell.config.steps / 1e6:g} M",
                 "success": "" if told.success is None else f"{told.success:.3f}",
                 "why": told.why,
             }
