@@ -91,8 +91,27 @@ def test_a_report_of_partial_results(made_up):
     assert one.orders[0][1] == 1
     assert len(one.refused) == 1
     assert "no result" in one.refused[0]
+    head, first, second, *_ = report.overview(found["desk"])
+    assert dict(zip(head, first, strict=True)) | {"": ""} == {
+        "": "",
+        "in the paper": "Table 1",
+        findings.REPRODUCED: "3",
+        findings.NOT: "",
+        findings.FEW: "2",
+        findings.NOT_RUN: "8",
+    }
+    assert second[2:] == ("", "", "", "7")
     page = report.page(found, made_up)
-    for text in ("Table 1", "0.980", "not yet run", "seed-0.jsonl", "data:image/png;base64,", "no result"):
+    for text in (
+        "<a href='#desk-architectures'>",
+        "<h3 id='desk-architectures'>",
+        "Table 1",
+        "0.980",
+        "not yet run",
+        "seed-0.jsonl",
+        "data:image/png;base64,",
+        "no result",
+    ):
         assert text in page
     assert "src='http" not in page
     assert re.search(r"<td>abc1234</td><td>a &lt;GPU&gt;</td>.*seed-1\.json'.*seed-1\.jsonl'", page)

@@ -29,6 +29,11 @@ class Told:
     words: str = ""
     """Its words."""
 
+    @property
+    def can_be_checked(self) -> bool:
+        """Whether a number of ours agrees with it or does not."""
+        return (self.value, self.least, self.most) != (None, None, None)
+
     def __str__(self) -> str:
         """As in the report."""
         number = "" if self.value is None else f"{self.value:.2f}"

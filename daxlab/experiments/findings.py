@@ -125,7 +125,7 @@ def verdict(told: Told, ours: Mean | None) -> str:
     """Whether our mean agrees with what the paper says; nothing where it says nothing that can be checked."""
     if ours is None:
         return NOT_RUN
-    if told.value is None and told.least is None and told.most is None:
+    if not told.can_be_checked:
         return ""
     if ours.seeds < FEWEST:
         return FEW

@@ -13,7 +13,7 @@ from daxlab.errors import DaxlabError
 from daxlab.experiments import grid
 from daxlab.experiments.claims import TRAINING
 from daxlab.experiments.figures import draw
-from daxlab.experiments.findings import FEW, NOT_RUN, REPRODUCED, Finding, Row, Run, finding, learned
+from daxlab.experiments.findings import FEW, NOT, NOT_RUN, REPRODUCED, Finding, Row, Run, finding, learned
 from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import SCALES, Scale
 from daxlab.learning.logs import write_whole
@@ -75,11 +75,16 @@ def page(evidence: dict[str, Evidence], beside: Path) -> str:
         f"<style>{STYLE}</style><h1>Grounded Language Learning Fast and Slow: the paper's claims, run again</h1>",
     ]
     for name, at in evidence.items():
-        about = f"{SCALES[name].about}. {summary(at)} {AGENTS}"
-        parts.append(f"<h2>Scale: {name}</h2>")
-        parts.extend(f"<p>{html.escape(text)}</p>" for text in (about, *at.strays))
+        parts.append(f"<h2>Scale {name}: {html.escape(SCALES[name].about)}</h2>")
+        parts.extend(f"<p>{html.escape(text)}</p>" for text in (f"{summary(at)} {AGENTS}", *at.strays))
+        head, *rows = overview(at)
+        lines = ["".join(f"<th>{text}</th>" for text in head)]
+        for one, (title, *texts) in zip(at.found, rows, strict=True):
+            linked = f"<a href='#{name}-{one.experiment.name}'>{html.escape(title)}</a>"
+            lines.append("".join(f"<td>{text}</td>" for text in (linked, *map(html.escape, texts))))
+        parts.append(f"<table class='numbers'>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
         for one in at.found:
-            parts.extend(_section(one, beside))
+            parts.extend(_section(one, name, beside))
     return "\n".join(parts) + "</html>\n"
 
 
@@ -89,18 +94,34 @@ AGENTS = (
 )
 
 
+KINDS = (REPRODUCED, NOT, FEW, NOT_RUN)
+
+
+def verdicts(one: Finding) -> list[str]:
+    """Of its numbers and claims, where the paper says something that can be checked."""
+    numbers = [row.verdict for row in one.rows if row.verdict and row.told.can_be_checked]
+    return numbers + [said for *_, said in one.orders]
+
+
 def summary(at: Evidence) -> str:
     """In one sentence."""
-    claims = [row.verdict for one in at.found for row in one.rows]
-    claims += [said for one in at.found for *_, said in one.orders]
-    claims = [claim for claim in claims if claim]
+    claims = [said for one in at.found for said in verdicts(one)]
     counts = [(claims.count(kind), kind) for kind in dict.fromkeys((REPRODUCED, *claims))]
     return f"Of {len(claims)} numbers and claims: " + ", ".join(f"{count} {kind}" for count, kind in counts) + "."
 
 
-def _section(one: Finding, beside: Path) -> list[str]:
+def overview(at: Evidence) -> list[tuple[str, ...]]:
+    """A head, and a row an experiment: how many of its numbers and claims are of each kind."""
+    counts = [(one.experiment, verdicts(one)) for one in at.found]
+    rows = [(of.title, of.where, *(str(said.count(kind) or "") for kind in KINDS)) for of, said in counts]
+    return [("", "in the paper", *KINDS), *rows]
+
+
+def _section(one: Finding, scale: str, beside: Path) -> list[str]:
     of = one.experiment
-    parts = [f"<h3>{html.escape(of.title)} <small>({html.escape(of.where)}; {of.name})</small></h3>"]
+    parts = [
+        f"<h3 id='{scale}-{of.name}'>{html.escape(of.title)} <small>({html.escape(of.where)}; {of.name})</small></h3>"
+    ]
     if any(one.runs.values()):
         picture = base64.b64encode(draw(one)).decode()
         parts.append(f"<img alt='{html.escape(of.title)}' src='data:image/png;base64,{picture}'>")
@@ -177,6 +198,11 @@ def markdown(evidence: dict[str, Evidence], beside: Path) -> str:
         lines.append(f"### Scale {name}: {SCALES[name].about}\n\n{summary(at)}\n")
         lines.extend(f"- {text}\n" for text in at.strays)
         missing = [one.experiment.name for one in at.found if not any(one.runs.values())]
+        if len(missing) < len(at.found):
+            head, *rows = overview(at)
+            lines.extend(
+                [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows), ""]
+            )
         if missing:
             lines.append(f"Not yet run: {', '.join(missing)}.\n")
         for one in (one for one in at.found if any(one.runs.values())):
