@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import sys
@@ -218,6 +219,9 @@ def _parse(arguments: list[str]) -> Any:
     return tyro.extras.subcommand_cli_from_dict(commands, prog=prog, description=about, args=arguments, config=CONFIG)
 
 
+REFUSED_BY_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; bad input is one sentence and exit code 2, a reader that left (`| head`) is a quiet end."""
     if arguments is None:
@@ -238,6 +242,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # What is still in the buffer would be written, and refused, once more as Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in REFUSED_BY_DISK:
+            raise
+        print(f"daxlab: {error.strerror}: {error.filename or 'a file could not be written'}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The paper's tables as data, and runs of them that are killed. What is said of them: test_report."""
 
 import dataclasses
-import errno
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import DESK_MEMORY, SCALES, scale
 from daxlab.learning.config import change
 from daxlab.levels.registry import get
+from tests.disk import full_disk
 from tests.processes import running
 from tests.small import DESK, small
 
@@ -170,20 +170,24 @@ def test_a_broken_result_is_named_and_kept(whole, tmp_path, text):
     assert broken.result.read_text() == text
 
 
-def test_a_full_disk_loses_nothing(whole, tmp_path, monkeypatch):
+def test_a_full_disk_loses_nothing(whole, tmp_path):
     again = dataclasses.replace(whole, results=tmp_path)
-
-    def full(path, text):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(grid, "write_whole", full)
-        with pytest.raises(DaxlabError, match="No space left on device"):
-            grid.run(again, quiet=True)
+    with full_disk(100), pytest.raises(DaxlabError, match="File too large"):
+        grid.run(again, quiet=True)
     assert grid.state(again).what == "unfinished"
-    monkeypatch.setattr(grid, "train", None)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     grid.run(again, quiet=True)
     assert told(again) == told(whole)
+
+
+def test_a_run_that_the_disk_had_no_room_for_begins_anew(whole, tmp_path):
+    first = cell(tmp_path)
+    with full_disk():
+        failures = runner.in_order([first], None, quiet=True)
+    assert "cannot be written to" in failures[first.name]
+    assert grid.state(first).what == "unfinished"
+    assert not runner.in_order([first], None, quiet=True)
+    assert told(first) == told(whole)
 
 
 def test_two_workers_do_not_share_a_run(whole, tmp_path):

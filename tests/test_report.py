@@ -16,6 +16,7 @@ from daxlab.experiments.claims import Told
 from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import SCALES, scale
 from daxlab.experiments.statistics import Mean
+from tests.disk import full_disk
 
 
 @pytest.mark.parametrize(
@@ -218,6 +219,15 @@ def test_the_repositorys_own_page_is_of_its_own_results(made_up, tmp_path, monke
     main(["paper", "report"])
     assert "| LSTM | lstm | training | 0.33 (0.05) | 0.340 (" in doc.read_text()
     assert "wrote docs/results.md" in capsys.readouterr().out
+
+
+def test_a_page_that_the_disk_has_no_room_for_is_not_begun(made_up, tmp_path, capsys):
+    out = tmp_path / "pages" / "r.html"
+    with full_disk(), pytest.raises(SystemExit) as stop:
+        main(["paper", "report", "--results", str(made_up), "--scale", "desk", "--out", str(out)])
+    assert stop.value.code == 2
+    assert "File too large" in capsys.readouterr().err
+    assert not list(out.parent.iterdir())
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

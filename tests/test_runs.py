@@ -14,16 +14,16 @@ import time
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from safetensors.numpy import load_file, save_file
 
 from daxlab.errors import DaxlabError
 from daxlab.learning import checkpoint, loop
 from daxlab.learning.config import change
-from daxlab.learning.evaluate import evaluate, load_agent
+from daxlab.learning.evaluate import evaluate, export, load_agent
 from daxlab.learning.logs import draw_curve, read
 from daxlab.learning.progress import Progress
 from daxlab.learning.run import STOPPED, Run, latest, train
+from tests.disk import full_disk
 from tests.small import small_preset
 
 UPDATES = 7
@@ -172,19 +172,40 @@ def test_a_save_keeps_lifetime_averages_in_a_light_checkpoint_and_draws_the_curv
     assert [(a.mean, a.terms) for a in run(resuming=True).state.actor.averages] == [(m, m + 1) for m in means]
 
 
-def test_a_curve_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_a_curve_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "curve.png"
     draw_curve([{"steps": 5, "success": 0.5}], path, "a", 0.3)
     before = path.read_bytes()
-
-    def half(figure, file):
-        file.write_bytes(b"half a picture")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Figure, "savefig", half)
-    with pytest.raises(KeyboardInterrupt):
+    with full_disk(), pytest.raises(OSError, match="File too large"):
         draw_curve([], path, "b", 0.3)
     assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_ends_a_run_and_takes_nothing_that_it_had_saved(config, whole, tmp_path):
+    folder = tmp_path / "run"
+    with full_disk(), pytest.raises(DaxlabError, match=r"cannot be written to .*; there is no checkpoint yet"):
+        train(config, folder, quiet=True)
+    assert not list((folder / "checkpoints").iterdir())
+    folder = tmp_path / "again"
+    train(change(config, steps=3 * 24), folder, quiet=True)
+    saved = latest(folder)
+    with full_disk(), pytest.raises(DaxlabError, match=rf"cannot be written to .*checkpoint is {saved}"):
+        train(None, folder, steps=config.steps, quiet=True)
+    assert list((folder / "checkpoints").iterdir()) == [saved]
+    train(None, folder, steps=config.steps, quiet=True)
+    same(folder, whole)
+    assert log(folder) == log(whole)
+
+
+def test_a_full_disk_leaves_no_half_weights_file(whole, tmp_path):
+    out = tmp_path / "weights.safetensors"
+    export(whole, out)
+    before = out.read_bytes()
+    with full_disk(), pytest.raises(OSError, match="cannot be written"):
+        export(whole, out)
+    assert out.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [out]
 
 
 def test_a_budget_ends_the_run(config, tmp_path):

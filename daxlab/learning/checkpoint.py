@@ -97,12 +97,17 @@ def save(folder: Path, kind: Kind, tensors: Tensors, config: TrainConfig, update
     most = PART_BYTES if kind == "light" else 2**62
     cut = {name: x.shape for name, x in tensors.items() if x.nbytes > most}
     parts = list(_split(_pieces(tensors, most), most))
-    for i, part in enumerate(parts):
-        notes = _notes(kind, updates, config, i, len(parts), cut, part)
-        save_file(part, work / f"part-{i:02d}.safetensors", metadata=notes)
-    for path in (*work.iterdir(), work):
-        _flush(path)
-    os.rename(work, final)
+    try:
+        for i, part in enumerate(parts):
+            notes = _notes(kind, updates, config, i, len(parts), cut, part)
+            _write(part, work / f"part-{i:02d}.safetensors", notes)
+        for path in (*work.iterdir(), work):
+            _flush(path)
+        os.rename(work, final)
+    except OSError:
+        # The disk may be full: what cannot be finished must not keep its place.
+        shutil.rmtree(work, ignore_errors=True)
+        raise
     _flush(folder)
     for old in every(folder, kind)[:-KEEP]:
         shutil.rmtree(old)
@@ -117,10 +122,22 @@ def export(tensors: Tensors, config: TrainConfig, updates: int, path: Path) -> N
             raise DaxlabError(f"{name} is not finite in half precision; nothing was written")
     path.parent.mkdir(parents=True, exist_ok=True)
     work = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
-    save_file(part, work, metadata=_notes("light", updates, config, 0, 1, {}, part))
-    _flush(work)
-    os.replace(work, path)
+    try:
+        _write(part, work, _notes("light", updates, config, 0, 1, {}, part))
+        _flush(work)
+        os.replace(work, path)
+    except OSError:
+        work.unlink(missing_ok=True)
+        raise
     _flush(path.parent)
+
+
+def _write(part: Tensors, path: Path, notes: dict[str, str]) -> None:
+    """One safetensors file; what the disk refuses is an error of the disk, as it is for every other file."""
+    try:
+        save_file(part, path, metadata=notes)
+    except SafetensorError as error:
+        raise OSError(f"{path} cannot be written ({error})") from error
 
 
 def _halved(x: np.ndarray) -> np.ndarray:

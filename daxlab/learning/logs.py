@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
@@ -56,8 +57,12 @@ def read(path: Path) -> list[Line]:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all."""
     work = path.with_name(f".{path.name}-{os.getpid()}")
-    work.write_bytes(content.encode() if isinstance(content, str) else content)
-    os.replace(work, path)
+    try:
+        work.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(work, path)
+    except OSError:
+        work.unlink(missing_ok=True)
+        raise
 
 
 def _events(folder: Path) -> Any:
@@ -97,6 +102,6 @@ def draw_curve(lines: list[Line], path: Path, title: str, chance: float) -> None
     axes.set(xlabel="million steps", ylim=(0, 1.02), title=title)
     axes.legend(fontsize=8, loc="lower right")
     figure.tight_layout()
-    work = path.with_name(f".{path.stem}-{os.getpid()}.png")
-    figure.savefig(work)
-    os.replace(work, path)
+    data = io.BytesIO()
+    figure.savefig(data, format="png")
+    write_whole(path, data.getvalue())

@@ -192,6 +192,14 @@ class Run:
         """For the message of a run that went wrong."""
         return f"the last good checkpoint is {self.saved}" if self.saved else "there is no checkpoint yet"
 
+    @contextmanager
+    def on_disk(self) -> Iterator[None]:
+        """A full disk, say, ends the run with a sentence; what it has saved is as it was."""
+        try:
+            yield
+        except OSError as error:
+            raise DaxlabError(f"{self.folder} cannot be written to ({error}); {self.last_good()}") from error
+
     def write_line(self) -> None:
         """Log what happened since the last line."""
         passed = max(self.seconds - self.logged_seconds, 1e-9)
@@ -202,7 +210,8 @@ class Run:
             "steps_per_second": round((self.steps - self.logged_steps) / passed, 1),
         }
         line |= summarise_all(self.sums, self.rooms.levels, self.config.chance)
-        self.log.write(line)
+        with self.on_disk():
+            self.log.write(line)
         if line.get("apart", 0.0) > APART and not self.warned:
             self.warned = True
             self.progress.say(
@@ -225,7 +234,8 @@ class Run:
             if name.startswith(".agent") and not np.isfinite(x).all():
                 raise DaxlabError(f"{name} is not finite at step {self.steps}; {self.last_good()}")
         tensors |= {COUNTERS + name: np.array(value, np.float64) for name, value in self.counters().items()}
-        self.devices.let_lead(lambda: self.write(tensors))
+        with self.on_disk():
+            self.devices.let_lead(lambda: self.write(tensors))
         self.save_seconds = time.monotonic() - begin
 
     def write(self, tensors: Tensors) -> None:

@@ -47,6 +47,8 @@ def save(models: Sequence[Imported], file: Path) -> None:
     try:
         save_file(arrays, part, metadata={"models": json.dumps(notes)})
         os.replace(part, file)
+    except SafetensorError as error:
+        raise DaxlabError(f"{file} cannot be written ({error}); what was there is as it was") from error
     finally:
         part.unlink(missing_ok=True)
 
