@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 
 from daxlab.errors import DaxlabError
-from daxlab.learning.config import PRESETS, TrainConfig, change, from_json, preset, to_json, with_agent
+from daxlab.learning.config import PRESETS, TrainConfig, change, differences, from_json, preset, to_json, with_agent
 from daxlab.learning.progress import duration
 
 
@@ -41,6 +43,40 @@ def test_the_fingerprint_knows_what_matters():
     assert replace(config, steps=1).fingerprint == config.fingerprint
     assert replace(config, seed=7).fingerprint != config.fingerprint
     assert change(config, agent__memory__k=2).fingerprint != config.fingerprint
+
+
+@dataclass(frozen=True)
+class Part:
+    size: int = 4
+    kinds: tuple[int, ...] = (1, 2)
+
+
+@dataclass(frozen=True)
+class LaterPart(Part):
+    option: bool = False
+
+
+@dataclass(frozen=True)
+class Whole:
+    part: Part = field(default_factory=Part)
+    other: Part = field(default_factory=lambda: Part(size=5))
+    rate: float = 0.5
+
+
+PARTS = st.builds(Part, size=st.integers(3, 5), kinds=st.sampled_from([(1, 2), (1,), ()]))
+WHOLES = st.builds(Whole, part=PARTS, other=PARTS, rate=st.sampled_from([0.5, 1.0]))
+
+
+@given(WHOLES, WHOLES)
+def test_configs_differ_in_the_same_if_they_are_the_same(one, other):
+    assert (differences(one) == differences(other)) == (one == other)
+
+
+@given(WHOLES)
+def test_a_field_that_came_later_changes_nothing_until_it_is_set(config):
+    later = replace(config, part=LaterPart(config.part.size, config.part.kinds))
+    assert differences(later) == differences(config)
+    assert differences(replace(config, part=replace(later.part, option=True))) != differences(config)
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,16 @@ def _tests(scale_name: str) -> dict[str, tuple[str, ...]]:
 
 
 def strays(at: Scale, results: Path = RESULTS) -> list[str]:
-    """Results that no condition has: their config or their level was another when they were made."""
+    """Folders of results that no condition has: their config or their level was another when they were made."""
     known = _tests(at.name)
-    found = [path for path in sorted((results / at.name).glob("*/seed-*.json")) if path.parent.name not in known]
+    found: dict[Path, list[str]] = {}
+    for path in sorted((results / at.name).glob("*/seed-*.json")):
+        if path.parent.name not in known:
+            found.setdefault(path.parent, []).append(_maker(path))
     return [
-        f"{path} is of no condition as they are now: its config or its level has been changed since it was made "
-        f"({_maker(path)}); it counts for nothing, and is kept"
-        for path in found
+        f"{folder} ({len(makers)} of {', '.join(dict.fromkeys(makers))}) is of no condition as they are now: "
+        "its config or its level has been changed since; it counts for nothing, and is kept"
+        for folder, makers in found.items()
     ]
 
 
@@ -138,7 +141,7 @@ def _maker(result: Path) -> str:
     try:
         return f"commit {json.loads(result.read_text())['commit']}"
     except (ValueError, KeyError, TypeError):
-        return "no commit can be read from it"
+        return "a commit that cannot be read"
 
 
 def state(cell: Cell) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import typing
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from daxlab.agents.config import (
@@ -123,9 +123,22 @@ class TrainConfig:
     @property
     def fingerprint(self) -> str:
         """Equal for two configs that learn the same thing in the same way."""
-        learned = {name: value for name, value in asdict(self).items() if name not in NOT_LEARNING}
+        learned = {name: value for name, value in differences(self).items() if name not in NOT_LEARNING}
         learned["level"] = [[level.facts, weight] for level, weight in self.weights.items()]
         return hashlib.sha256(json.dumps(learned, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def differences(config: Any) -> dict[str, Any]:
+    """Where a config is not as its classes have it: a field that came later and is left as it is changes nothing."""
+    found: dict[str, Any] = {}
+    for part in fields(config):
+        value = getattr(config, part.name)
+        if is_dataclass(value):
+            if inner := differences(value):
+                found[part.name] = inner
+        elif value != part.default:
+            found[part.name] = value
+    return found
 
 
 def _nearest_divisor(number: int, wanted: int) -> int:
