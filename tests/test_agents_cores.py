@@ -289,6 +289,15 @@ def test_dcem_match_carries_the_match_of_view_and_recalled_view():
         np.testing.assert_allclose(match[:V], x.v[0] * recalled, rtol=1e-4)
 
 
+def test_a_query_that_starts_from_what_is_heard_is_another_start_of_the_same_query():
+    drawn, heard = make("dcem"), make("dcem", query_start="heard")
+    x = at(inputs(0), 0)
+    before, after = (core._query(jnp.ones(6), core._prepare(x)) for core in (drawn, heard))
+    np.testing.assert_allclose(after, before + x.l, atol=1e-6)
+    assert jax.tree.map(np.shape, heard.query_x) == jax.tree.map(np.shape, drawn.query_x)
+    np.testing.assert_array_equal(heard.query_x.weight[:V], drawn.query_x.weight[:V])
+
+
 def test_dcem_match_reads_the_views_whose_name_is_heard():
     """With no other query than the sentence, the rows read first are those written while it was heard, newest first."""
     core = make("dcem_match")

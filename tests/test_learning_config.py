@@ -79,6 +79,13 @@ def test_a_field_that_came_later_changes_nothing_until_it_is_set(config):
     assert differences(replace(config, part=replace(later.part, option=True))) != differences(config)
 
 
+def test_another_agent_leaves_behind_what_is_of_one_alone():
+    config = change(with_agent(preset("desk"), "dcem"), agent__memory__query_start="heard")
+    for core in ("lstm", "dnc", "dcem_match", "gtrxl"):
+        assert with_agent(config, core).agent.memory.query_start == "drawn"
+    assert with_agent(config, "dcem") == config
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -89,6 +96,8 @@ def test_a_field_that_came_later_changes_nothing_until_it_is_set(config):
         ({"agent__memory__k": 65}, "k must be at most"),
         ({"agent__core": "dcm"}, "did you mean"),
         ({"agent__memory__sise": 3}, "did you mean size"),
+        ({"agent__memory__query_start": "hear"}, "did you mean heard"),
+        ({"agent__memory__query_start": "heard"}, "of dcem alone, not of dcem_match"),
         ({"level": "desk/fast_map"}, "unknown level"),
         ({"rooms__x": 3}, "no parts"),
         ({"optimiser__learning_rate": -1.0}, "learning_rate"),

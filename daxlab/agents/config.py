@@ -118,6 +118,9 @@ class MemoryConfig:
     """Write only for `window` steps after the text changed (A.1.1), not at every step."""
     window: int = 3
     """Steps that are written after a change of the text, w."""
+    query_start: Literal["drawn", "heard"] = "drawn"
+    """How `dcem`'s q(v, l, h) begins: as drawn at random, or with l on top, what is heard. It is linear, so either can
+    be learned from either. Open in the paper."""
     query_gain: float = 1.0
     """Scale of the learned part of `dcem_match`'s query, q = l + gain · q(v, l, h); at 0 the query is what is heard."""
     match_cosine: bool = False
@@ -139,6 +142,8 @@ class MemoryConfig:
             raise DaxlabError(
                 f"memory.k is {self.k} but the memory has only {self.size} rows; k must be at most memory.size"
             )
+        if self.query_start not in ("drawn", "heard"):
+            raise unknown("memory.query_start", self.query_start, ("drawn", "heard"))
         if self.sharpness <= 0:
             raise DaxlabError(f"memory.sharpness is {self.sharpness}; it must be above 0")
 
@@ -247,6 +252,11 @@ class AgentConfig:
                 raise DaxlabError(
                     f"{option} needs an agent with an external memory ({', '.join(RING_CORES)}), not {self.core}"
                 )
+        if self.memory.query_start != "drawn" and self.core != "dcem":
+            raise DaxlabError(
+                f"memory.query_start is {self.memory.query_start!r}, which is of dcem alone, not of {self.core}"
+                + (", whose query starts from what is heard in any case" if self.core == "dcem_match" else "")
+            )
         if self.novelty.enabled and self.memory.worded_only:
             raise DaxlabError(
                 "novelty.enabled needs memory.worded_only=false: silence that is never written is new at every step"

@@ -108,6 +108,11 @@ class DCEM(eqx.Module):
         # A query that starts from what is heard starts with nothing else.
         scale = 0.0 if self.match else 1.0
         self.query_x = Linear(keys[0], v + l, heads * l, scale=scale)
+        if config.memory.query_start == "heard":
+            heard = jnp.tile(jnp.eye(l), heads)
+            self.query_x = eqx.tree_at(
+                lambda layer: layer.weight, self.query_x, replace_fn=lambda w: w.at[v:].add(heard)
+            )
         self.query_h = Linear(keys[1], config.lstm, heads * l, bias=False, scale=scale)
         self.aggregation = Aggregation(keys[2], v, config.memory.query, config.memory.value)
         self.latent_x = Linear(keys[3], v + l, config.latent)

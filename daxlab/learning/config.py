@@ -238,6 +238,8 @@ def with_agent(config: TrainConfig, name: str) -> TrainConfig:
     if name not in CORES:
         raise unknown("agent", name, CORES)
     agent = config.agent
+    if name != "dcem":
+        agent = change(agent, memory__query_start="drawn")
     if name not in RING_CORES:
         agent = change(agent, memory__selective_write=False, memory__write_gradient=False, novelty__enabled=False)
     return replace(config, agent=replace(agent, core=name))
