@@ -31,7 +31,7 @@ class List:
 
     def run(self) -> None:
         """Print a row an experiment."""
-        from daxlab.experiments import grid
+        from daxlab.experiments import grid, ledger
         from daxlab.experiments.paper import EXPERIMENTS, experiment
         from daxlab.experiments.scales import SCALES
 
@@ -44,12 +44,12 @@ class List:
                 "where": of.where,
             }
             for at in SCALES.values():
-                cells = grid.cells(at, of, at.seeds(of), self.results)
+                cells = ledger.cells(at, of, at.seeds(of), self.results)
                 row[at.name] = f"{sum(grid.state(cell).what == 'finished' for cell in cells)} of {len(cells)}"
             rows.append(row)
         show(rows, self.as_json, "the paper's tables and figures; finished runs at each scale")
         if not self.as_json:
-            for text in (text for at in SCALES.values() for text in grid.strays(at, self.results)):
+            for text in (text for at in SCALES.values() for text in ledger.strays(at, self.results)):
                 print(text)
 
 
@@ -200,7 +200,7 @@ class Report:
 def _cells(
     name: str, scale_name: str, seeds: int | None, only: tuple[str, ...], results: Path, work: Path
 ) -> Sequence[Any]:
-    from daxlab.experiments import grid
+    from daxlab.experiments import ledger
     from daxlab.experiments.paper import EXPERIMENTS, experiment
     from daxlab.experiments.scales import scale
 
@@ -214,7 +214,7 @@ def _cells(
         for seed in range(seeds or at.seeds(of)):
             for condition in of.conditions:
                 if condition.name in chosen:
-                    cell = grid.cell_of(at, of, condition, seed, results, work)
+                    cell = ledger.cell_of(at, of, condition, seed, results, work)
                     found[cell.name] = cell
     return list(found.values())
 

@@ -9,7 +9,7 @@ import pytest
 
 from daxlab.errors import DaxlabError
 from daxlab.experiments import cluster, grid, runner
-from daxlab.experiments.grid import Cell
+from daxlab.experiments.ledger import Cell
 from daxlab.learning.config import change
 from daxlab.learning.logs import read
 from tests.processes import running

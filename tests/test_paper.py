@@ -13,8 +13,8 @@ import pytest
 
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
-from daxlab.experiments import cluster, findings, grid, runner
-from daxlab.experiments.grid import Cell
+from daxlab.experiments import cluster, findings, grid, ledger, runner
+from daxlab.experiments.ledger import Cell
 from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import DESK_MEMORY, SCALES, scale
 from daxlab.learning.config import change
@@ -84,11 +84,11 @@ def test_the_best_agent_is_the_papers_at_the_papers_scale_alone():
 
 def test_a_config_that_two_tables_share_is_run_once_and_tested_for_both():
     of = experiment("novel")
-    twenty = grid.cell_of(scale("lite"), of, of.condition("|G| = 20"), 0)
+    twenty = ledger.cell_of(scale("lite"), of, of.condition("|G| = 20"), 0)
     reads = experiment("reads")
-    same = grid.cell_of(scale("lite"), reads, reads.condition("objects, k = 8"), 0)
+    same = ledger.cell_of(scale("lite"), reads, reads.condition("objects, k = 8"), 0)
     assert (twenty.key, twenty.tests) == (same.key, same.tests)
-    other = grid.cell_of(scale("lite"), reads, reads.condition("objects, k = 4"), 0)
+    other = ledger.cell_of(scale("lite"), reads, reads.condition("objects, k = 4"), 0)
     assert other.key != same.key
 
 
@@ -127,7 +127,7 @@ def test_a_finished_run_is_never_run_again(whole, monkeypatch):
     assert grid.run(whole, quiet=True).what == "finished"
     assert (whole.result.read_bytes(), whole.result.stat().st_mtime_ns) == before
     assert not runner.in_order([whole], None, quiet=True)
-    result = grid.load(whole)
+    result = ledger.load(whole)
     assert result["commit"]
     assert result["machine"]["platform"] == "cpu"
     assert result["tests"][DESK]["success"] == result["success"]

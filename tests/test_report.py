@@ -11,7 +11,7 @@ import pytest
 
 from daxlab.cli import main
 from daxlab.errors import DaxlabError
-from daxlab.experiments import chance, claims, figures, findings, grid, report
+from daxlab.experiments import chance, claims, figures, findings, grid, ledger, report
 from daxlab.experiments.claims import Told
 from daxlab.experiments.paper import EXPERIMENTS, experiment
 from daxlab.experiments.scales import SCALES, scale
@@ -46,20 +46,20 @@ def made_up(tmp_path):
     at, of = scale("desk"), experiment("architectures")
     for name, values in {"DCEM mem=1024 + R": [0.97, 0.99], "LSTM": [0.33, 0.35], "DCEM mem=1024": [0.3]}.items():
         for seed, value in enumerate(values):
-            run = grid.cell_of(at, of, of.condition(name), seed, tmp_path)
+            run = ledger.cell_of(at, of, of.condition(name), seed, tmp_path)
             run.result.parent.mkdir(parents=True, exist_ok=True)
             lines = [{"steps": s * 10**5, "seconds": s, "success": min(value, s / 10)} for s in range(1, 21)]
             run.curve.write_text("".join(json.dumps(line) + "\n" for line in lines))
             result = {"success": value, "steps": run.config.steps, "seconds": 20.0, "commit": "abc1234", "tests": {}}
             whole_result = result | {"machine": {"device": "a <GPU>"}, "config": grid.to_json(run.config)}
             run.result.write_text(json.dumps(whole_result))
-    grid.cell_of(at, of, of.condition("LSTM"), 2, tmp_path).result.write_text("{")
+    ledger.cell_of(at, of, of.condition("LSTM"), 2, tmp_path).result.write_text("{")
     return tmp_path
 
 
 def test_a_mixtures_curve_is_of_its_levels_and_not_of_their_episodes(tmp_path):
     of = experiment("fast_slow")
-    run = grid.cell_of(scale("desk"), of, of.conditions[1], 0, tmp_path)
+    run = ledger.cell_of(scale("desk"), of, of.conditions[1], 0, tmp_path)
     weights = run.config.weights
     first, second, third = (f"{level.name}/success" for level in weights)
     log = [
@@ -77,7 +77,7 @@ def test_a_mixtures_curve_is_of_its_levels_and_not_of_their_episodes(tmp_path):
 
 def test_levels_count_by_their_weights():
     run = SimpleNamespace(config=SimpleNamespace(weights={"a": 3.0, "b": 1.0}))
-    assert grid.of_levels([1.0, 0.0], run) == 0.75
+    assert ledger.of_levels([1.0, 0.0], run) == 0.75
 
 
 def test_a_report_of_partial_results(made_up):
@@ -193,10 +193,10 @@ def test_results_of_what_no_condition_is_any_more_are_named_and_kept(made_up, tm
         old.parent.mkdir()
         old.write_text(text)
     (made_up / "desk/made-of-old/seed-1.json").write_text(mine.read_text())
-    one, other = grid.strays(scale("desk"), made_up)
+    one, other = ledger.strays(scale("desk"), made_up)
     assert one.startswith(f"{made_up}/desk/broken (1 of a commit that cannot be read) is of no condition")
     assert other.startswith(f"{made_up}/desk/made-of-old (2 of commit abc1234) is of no condition")
-    assert not grid.strays(scale("lite"), made_up)
+    assert not ledger.strays(scale("lite"), made_up)
     evidence = report.build([scale("desk")], made_up)
     for page in (report.page(evidence, made_up), report.markdown(evidence, made_up)):
         assert page.count("is of no condition as they are now") == 2

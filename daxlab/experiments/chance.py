@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from daxlab.experiments.claims import Experiment, Test
-from daxlab.experiments.grid import RESULTS
+from daxlab.experiments.ledger import RESULTS
 from daxlab.experiments.scales import Scale
 from daxlab.experiments.statistics import Mean
 from daxlab.levels import measured

@@ -14,7 +14,7 @@ from typing import Any
 
 from daxlab.errors import DaxlabError, need
 from daxlab.experiments import grid
-from daxlab.experiments.grid import Cell
+from daxlab.experiments.ledger import Cell
 from daxlab.experiments.runner import GO_ON, LOOK, RETRIES, Batch, Failures, Watch, batches, unfinished
 from daxlab.learning.run import interruptions
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from daxlab.errors import DaxlabError
-from daxlab.experiments import chance, grid
+from daxlab.experiments import chance, ledger
 from daxlab.experiments.claims import Condition, Experiment, Order, Told
-from daxlab.experiments.grid import Cell
+from daxlab.experiments.ledger import Cell
 from daxlab.experiments.scales import Scale
 from daxlab.experiments.statistics import Mean, Reached, beats, mean, reached
 from daxlab.learning.logs import Line, read
@@ -65,17 +65,17 @@ class Finding(NamedTuple):
     """Results that do not belong here, each with the reason."""
 
 
-def finding(at: Scale, of: Experiment, results: Path = grid.RESULTS) -> Finding:
+def finding(at: Scale, of: Experiment, results: Path = ledger.RESULTS) -> Finding:
     """What the results in a folder say."""
     runs: dict[str, list[Run]] = {}
     refused = []
     for condition in of.conditions:
         runs[condition.name] = []
-        first = grid.cell_of(at, of, condition, 0, results)
+        first = ledger.cell_of(at, of, condition, 0, results)
         for path in sorted(first.result.parent.glob("seed-*.json")):
-            cell = grid.cell_of(at, of, condition, int(path.stem.removeprefix("seed-")), results)
+            cell = ledger.cell_of(at, of, condition, int(path.stem.removeprefix("seed-")), results)
             try:
-                result = grid.load(cell)
+                result = ledger.load(cell)
             except DaxlabError as error:
                 refused.append(str(error))
                 continue
@@ -104,7 +104,7 @@ def in_training(cell: Cell) -> list[Line]:
         told = [line[name] for level in levels if (name := f"{level.name}/success") in line]
         bare = {name: value for name, value in line.items() if name != "success"}
         if len(told) == len(levels):
-            bare["success"] = grid.of_levels(told, cell)
+            bare["success"] = ledger.of_levels(told, cell)
         lines.append(bare)
     return lines
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daxlab.errors import DaxlabError
-from daxlab.experiments import grid
+from daxlab.experiments import ledger
 from daxlab.experiments.claims import TRAINING
 from daxlab.experiments.figures import draw
 from daxlab.experiments.findings import FEW, NOT, NOT_RUN, REPRODUCED, Finding, Row, Run, finding, learned
@@ -42,10 +42,10 @@ class Evidence(NamedTuple):
     """Results that count for nothing, each with the reason."""
 
 
-def build(scales: Sequence[Scale], results: Path = grid.RESULTS) -> dict[str, Evidence]:
+def build(scales: Sequence[Scale], results: Path = ledger.RESULTS) -> dict[str, Evidence]:
     """Everything that there is, by scale."""
     return {
-        at.name: Evidence([finding(at, experiment(name), results) for name in EXPERIMENTS], grid.strays(at, results))
+        at.name: Evidence([finding(at, experiment(name), results) for name in EXPERIMENTS], ledger.strays(at, results))
         for at in scales
     }
 

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 from daxlab.errors import DaxlabError
 from daxlab.experiments import grid
-from daxlab.experiments.grid import Cell, State
+from daxlab.experiments.grid import State
+from daxlab.experiments.ledger import Cell
 from daxlab.learning.config import from_json, to_json
 from daxlab.learning.run import interruptions
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from daxlab.agents import dcem, memory
 from daxlab.compilation import enable_cache
-from daxlab.experiments.grid import cells
+from daxlab.experiments.ledger import cells
 from daxlab.experiments.paper import experiment
 from daxlab.experiments.scales import scale
 from daxlab.learning import loop

@@ -16,7 +16,7 @@ import jax
 from daxlab.agents.config import change
 from daxlab.agents.dcem import DCEM
 from daxlab.agents.layers import Linear
-from daxlab.experiments import grid
+from daxlab.experiments import grid, ledger
 from daxlab.experiments.paper import experiment
 from daxlab.experiments.scales import scale
 
@@ -41,10 +41,10 @@ def build_other(self, key, config):
 
 DCEM._prepare, DCEM.__init__ = prepare_other, build_other
 core = {"query": "dcem", "match": "dcem_match"}[which]
-cells = grid.cells(scale("desk"), experiment("architectures"), 1)
+cells = ledger.cells(scale("desk"), experiment("architectures"), 1)
 config = next(cell.config for cell in cells if cell.config.agent.core == core)
 config = change(config, agent__memory__query_gain=1.0, agent__reconstruction=again, **eval(os.environ.get("ALSO", "{}")))
 place = Path("runs/one_of_two") / (which + "-R" * again)
 grid.run_together([
-    grid.Cell("desk", "", seed, change(config, seed=seed), (), 500, place, place / "work") for seed in range(seeds)
+    ledger.Cell("desk", "", seed, change(config, seed=seed), (), 500, place, place / "work") for seed in range(seeds)
 ])
