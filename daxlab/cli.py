@@ -220,6 +220,7 @@ def _parse(arguments: list[str]) -> Any:
 
 
 REFUSED_BY_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+"""Errors of a file that the person at the keyboard can mend: no room, or no right to write there."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -24,6 +24,7 @@ from daxlab.cli import main
 from daxlab.errors import DaxlabError
 from daxlab.render import render
 from daxlab.viewer.sheet import view_scene
+from tests.disk import full_disk
 from tests.sem import (
     BLUE,
     CORNERS,
@@ -356,6 +357,16 @@ def test_the_file_is_whole_or_not_there(result: Result, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(store, "save_file", stop)
     with pytest.raises(KeyboardInterrupt):
+        store.save(models, file)
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_the_file_as_it_was(result: Result, tmp_path: Path) -> None:
+    models, file = store.load(store.store_file()), tmp_path / "meshes.safetensors"
+    store.save(models[:2], file)
+    before = file.read_bytes()
+    with full_disk(100), pytest.raises(DaxlabError, match="what was there is as it was"):
         store.save(models, file)
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
